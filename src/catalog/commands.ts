@@ -102,6 +102,20 @@ export const catalogueCommands: readonly Command[] = [
     load: async () => (await import('./commands/rates.ts')).setRates,
   },
   {
+    name: 'rates import',
+    args: 'PUBLISHER FILE',
+    about: "Adds the exchange rates of a CSV file to a publisher's; - reads standard input",
+    options: {
+      ...fileOptions({ isList: false }),
+      base: text('CURRENCY', 'the currency that the rates are for one unit of; default: that of the file'),
+      'decimal-comma': flag('the file has commas as decimal signs'),
+      replace: flag('removes the stored rates that the file does not have'),
+    },
+    callsService: true,
+    examples: ['rates import 1 eurofxref-hist.csv --base EUR --dry-run', 'rates import 1 rates.csv'],
+    load: async () => (await import('./commands/rates.ts')).importRates,
+  },
+  {
     name: 'translations export',
     args: 'FILE',
     about: 'Writes the texts of offers to a CSV file for translators',

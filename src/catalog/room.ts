@@ -21,6 +21,7 @@ import { provisionPages } from './pages/campaigns/provisions.ts';
 import { offerPages } from './pages/offers/offers.ts';
 import type { PageServices } from './pages/services.ts';
 import { controlsPages } from './pages/settings/controls.ts';
+import { exchangeRatePages } from './pages/settings/exchange-rates.ts';
 import { placementPages } from './pages/settings/placements.ts';
 import { publisherAdminPages } from './pages/settings/publishers.ts';
 import { sequenceRulePages } from './pages/settings/sequence-rules.ts';
@@ -101,7 +102,16 @@ const permissions: readonly PermissionEntry[] = [
 
 function registerPages(app: App, services: PageServices): void {
   for (const register of [
-    ...[advertiserPages, campaignPages, controlsPages, offerPages, placementPages, provisionPages, publisherAdminPages],
+    ...[
+      advertiserPages,
+      campaignPages,
+      controlsPages,
+      exchangeRatePages,
+      offerPages,
+      placementPages,
+      provisionPages,
+      publisherAdminPages,
+    ],
     ...[sequenceRulePages, settingsPages, themePages],
   ])
     register(app, services);
@@ -136,6 +146,10 @@ const navigation: readonly NavEntry[] = [
   {
     ...{ group: 'settings', rank: 31, key: 'controls', text: 'controls.title', words: 'navWords.controls' },
     ...{ path: '/settings/controls', icon: 'controls', role: 'analyst' },
+  },
+  {
+    ...{ group: 'settings', rank: 32, key: 'exchange-rates', text: 'exchangeRates.title' },
+    ...{ path: '/settings/exchange-rates', icon: 'rates', role: 'analyst' },
   },
   {
     ...{ group: 'operator', rank: 10, key: 'publishers', text: 'nav.publishers' },

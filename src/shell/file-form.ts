@@ -13,8 +13,12 @@ import type { FormBuilder } from './forms.ts';
 /** What a form says of its file. `isChecked`: the dry run of this very file was shown. */
 export type FileForm = { options: FileOptions; checked: string; isChecked: boolean };
 
-/** Reads the fields of `fileFields`. @param bytes the file that comes with them */
-export function readFileForm(fields: Fields, bytes: Buffer): FileForm {
+/**
+ * Reads the fields of `fileFields`.
+ * @param bytes the file that comes with them
+ * @param more further fields of the form that say how the file is read
+ */
+export function readFileForm(fields: Fields, bytes: Buffer, more = ''): FileForm {
   const header = fields.text('header');
   const column = fields.text('column').trim();
   const options: FileOptions = {
@@ -23,7 +27,10 @@ export function readFileForm(fields: Fields, bytes: Buffer): FileForm {
     header: header === 'present' || header === 'absent' ? header : null,
     column: column === '' ? null : column,
   };
-  const checked = createHash('sha256').update(bytes).update(JSON.stringify(options)).digest('hex');
+  const checked = createHash('sha256')
+    .update(bytes)
+    .update(JSON.stringify([options, more]))
+    .digest('hex');
   return { options, checked, isChecked: fields.text('checked') === checked };
 }
 
@@ -118,6 +125,7 @@ const warningTexts: Readonly<Partial<Record<FileWarning['code'], MessageKey>>> =
   separator_unsure: 'files.separatorUnsure',
   header_absent: 'files.headerAbsent',
   weak_pattern: 'files.weakPattern',
+  rate_jumps: 'files.rateJumps',
 };
 
 /** A warning in the language of the reader. */

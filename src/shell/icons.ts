@@ -34,6 +34,7 @@ const outlines = {
   publishers: '<path d="M4 17V4a1 1 0 0 1 1-1h6a1 1 0 0 1 1 1v13M12 8h3a1 1 0 0 1 1 1v8M2 17h16M7 7h2M7 11h2"/>',
   system: '<path d="M2 10h4l2-6 4 12 2-6h4"/>',
   account: '<circle cx="10" cy="7" r="3.5"/><path d="M3.5 17a6.5 6.5 0 0 1 13 0"/>',
+  rates: '<path d="M4 7h12l-3-3M16 13H4l3 3"/>',
   menu: '<path d="M3 6h14M3 10h14M3 14h14"/>',
   plus: '<path d="M10 4v12M4 10h12"/>',
   chevron: '<path d="M6 8l4 4 4-4"/>',

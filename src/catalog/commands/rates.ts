@@ -1,6 +1,8 @@
-import { createApi, readJsonFile, say } from '../../command-line/api.ts';
-import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { createApi, openFile, readJsonFile, say } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
 import { jsonText } from '../../command-line/output.ts';
+import type { DryRunView } from '../../platform/files/counter.ts';
 
 const path = '/manage/v1/exchange-rates';
 
@@ -30,4 +32,30 @@ export const setRates: Run = async (call: Call) => {
   const query = queryOf(publisher);
   const body = await readJsonFile(call, file);
   return say(call, await createApi(call).call('PUT', path, { body, query }));
+};
+
+type Imported = { data: DryRunView & { base: string; changed: number; removed: number } };
+
+/** Adds the exchange rates of a delimited file to those of a publisher, or replaces them. */
+export const importRates: Run = async (call) => {
+  const [publisher = '', name = '', ...rest] = call.args;
+  if (name === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
+  const base = textOption(call, 'base');
+  const query = {
+    ...{ ...queryOf(publisher), ...fileQueryOf(call) },
+    ...(base !== '' && { base }),
+    ...(call.options['decimal-comma'] === true && { decimal: 'comma' }),
+    ...(call.options.replace === true && { replace: 'true' }),
+  };
+  const file = await openFile(call, name);
+  const { data } = (await createApi(call).call('POST', `${path}/import`, { query, file })) as Imported;
+  const found = `${data.changed} rates for one ${data.base}; ${data.removed} removed`;
+  if (call.options['dry-run'] === true) {
+    call.out.line(`Would store ${found}.`);
+    return sayDryRun(call, data);
+  }
+  call.out.data(data);
+  call.out.line(`Stored ${found}.`);
+  sayErrors(call, data.errors);
+  return exitCodes.ok;
 };

@@ -1,21 +1,54 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import {
   callOf,
   fieldsOf,
   type ManagementHttp,
+  publisherIdParameter,
   publisherQuery,
   requirePermission,
   send,
 } from '../../management/http.ts';
 import { ifMatch } from '../../management/resource-routes.ts';
+import { AppError } from '../../platform/errors.ts';
+import { dryRunView } from '../../platform/files/counter.ts';
+import { fileQuery, readFileOptions } from '../../platform/files/query.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { isCurrency } from '../../platform/money.ts';
 import type { App } from '../../platform/ports.ts';
+import { importRates, maxRateFileBytes, type RateFileOptions } from './exchange-rate-file.ts';
 import { exchangeRatesInput, exchangeRatesView, getExchangeRates, setExchangeRates } from './exchange-rates.ts';
 import { publishers } from './publishers.ts';
 
 const path = '/manage/v1/exchange-rates';
 const tags = ['Publishers'];
 const answer = Type.Object({ message: Type.String(), data: exchangeRatesView }, { title: 'ExchangeRatesAnswer' });
+
+const importQuery = Type.Object({
+  publisher_id: publisherIdParameter,
+  dry_run: fileQuery.dry_run,
+  partial: fileQuery.partial,
+  base: Type.Optional(
+    Type.String({
+      description:
+        'Currency that the rates are for one unit of. Default: the column `base` of the file, or the stored one.',
+    }),
+  ),
+  decimal: Type.Optional(Type.String({ description: '`point` (default) or `comma`: the decimal sign of the file.' })),
+  replace: Type.Optional(Type.String({ description: '`true`: removes the stored rates that the file does not have.' })),
+});
+const importAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object(
+    {
+      dry_run: Type.Boolean(),
+      base: Type.String(),
+      changed: Type.Integer({ description: 'Rates that are new, or differ from the stored ones.' }),
+      removed: Type.Integer({ description: 'Stored rates that are removed.' }),
+      ...dryRunView.properties,
+    },
+    { title: 'ImportedExchangeRates' },
+  ),
+});
 
 /** Exchange rates of a publisher: converted totals, payouts in other currencies and ranking use them. */
 export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
@@ -54,4 +87,53 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
     );
     return send(reply, { status: 200, body: { message: 'Exchange rates saved.', data: view }, headers: { etag } });
   });
+
+  const importSchema = {
+    operationId: 'importExchangeRates',
+    summary: "Import a publisher's exchange rates",
+    description:
+      'A delimited file with the columns `currency`, `rate` and `valid_from`, or with `valid_from` and a column for each ' +
+      'currency, as the European Central Bank publishes it; up to 4 MB. Adds its rates to the stored ones. If more than ' +
+      '1 % of the rows are refused, nothing is stored unless `?partial=true` is given. `?dry_run=true` shows how the ' +
+      'file is read, and stores nothing.',
+    tags,
+    querystring: importQuery,
+    consumes: ['text/csv'],
+    body: Type.String({ description: 'The file.' }),
+    response: { 200: importAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
+  };
+  app.register(async (scope: App) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(['text/csv', 'text/plain'], { parseAs: 'buffer' }, (_request, body, done) =>
+      done(null, body),
+    );
+    const route = { schema: importSchema, bodyLimit: maxRateFileBytes, ...hooks };
+    scope.post<{ Querystring: Static<typeof importQuery> }>(`${path}/import`, route, async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const options = readRateFileOptions(request.query);
+      const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const run = options.isDryRun ? http.management.read : http.management.write;
+      const { file, ...data } = await run(actor, publisherId, (work) => importRates(work, bytes, options));
+      const message = options.isDryRun ? 'File checked.' : 'Exchange rates imported.';
+      reply.header('cache-control', 'no-store');
+      return reply.send({ message, data: { dry_run: options.isDryRun, ...data, ...file } });
+    });
+  });
 }
+
+/** @throws AppError invalid_request */
+function readRateFileOptions(query: Static<typeof importQuery>): RateFileOptions {
+  const { isDryRun, isPartial } = readFileOptions(query);
+  const base = (query.base ?? '').trim().toUpperCase();
+  if (base !== '' && !isCurrency(base)) throw refuse('base', 'must be a currency code of ISO 4217, such as EUR');
+  const { decimal = 'point', replace = 'false' } = query;
+  if (decimal !== 'point' && decimal !== 'comma') throw refuse('decimal', 'must be point or comma');
+  if (replace !== 'true' && replace !== 'false') throw refuse('replace', 'must be true or false');
+  return {
+    ...{ isDryRun, isPartial, base: base === '' ? null : base },
+    ...{ hasDecimalComma: decimal === 'comma', replaces: replace === 'true' },
+  };
+}
+
+const refuse = (name: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });

@@ -10,6 +10,8 @@ import { isCurrency } from '../../platform/money.ts';
 
 /** Rates of one call (count): as many as a JSON body can hold. */
 const maxRates = 3000;
+/** Rates of a publisher (count): reports read them all. */
+export const maxStoredRates = 20_000;
 /** Changed rates that an entry of the audit log names (count). */
 const maxLogged = 200;
 
@@ -62,15 +64,16 @@ export const exchangeRatesView = Type.Object(
   { title: 'ExchangeRates' },
 );
 
-type ExchangeRatesView = Static<typeof exchangeRatesView>;
+export type ExchangeRatesView = Static<typeof exchangeRatesView>;
 
 /** A valid rate of one currency from a day on; `rate` is a decimal. */
-type NewRate = { currency: string; rate: string; valid_from: string };
+export type NewRate = { currency: string; rate: string; valid_from: string };
 
 type ExchangeRatesAnswer = { view: ExchangeRatesView; etag: string };
 
 /** The stored rates of the publisher that the work belongs to. */
-export const getExchangeRates = async (work: Work): Promise<ExchangeRatesAnswer> => answerOf(await read(work, ''));
+export const getExchangeRates = async (work: Work): Promise<ExchangeRatesAnswer> =>
+  answerOf(await readExchangeRates(work, ''));
 
 /**
  * Replaces all rates of a publisher.
@@ -82,13 +85,17 @@ export async function setExchangeRates(
   ifMatch: string | null,
 ): Promise<ExchangeRatesAnswer> {
   const { base, rates } = parse(input);
-  const before = await read(work, 'for update');
+  const before = await readExchangeRates(work, 'for update');
   requireMatch(ifMatch, before, { base });
-  await save(work, before, base, rates);
-  return answerOf(await read(work, ''));
+  await saveExchangeRates(work, before, base, rates);
+  return answerOf(await readExchangeRates(work, ''));
 }
 
-async function read({ executor, publisherId }: Work, lock: '' | 'for update'): Promise<ExchangeRatesView> {
+/** The stored rates. @throws AppError resource_not_found */
+export async function readExchangeRates(
+  { executor, publisherId }: Work,
+  lock: '' | 'for update',
+): Promise<ExchangeRatesView> {
   const publishers = await executor.query<{ rates_base: string | null; reporting_currency: string | null }>(
     `select rates_base, reporting_currency from publishers where id = $1 ${lock}`,
     [publisherId],
@@ -108,7 +115,13 @@ async function read({ executor, publisherId }: Work, lock: '' | 'for update'): P
   };
 }
 
-async function save(work: Work, before: ExchangeRatesView, base: string, rates: readonly NewRate[]): Promise<void> {
+/** Stores rates in place of those of `before`, and logs what changed. */
+export async function saveExchangeRates(
+  work: Work,
+  before: ExchangeRatesView,
+  base: string,
+  rates: readonly NewRate[],
+): Promise<void> {
   const { executor, publisherId } = work;
   const isNew = { base, rates: new Map(rates.map((rate) => [keyOf(rate), Number(rate.rate)])) };
   const stored = new Map(before.rates.map((rate) => [keyOf(rate), rate.rate]));
@@ -164,7 +177,8 @@ async function logChange(work: Work, before: ExchangeRatesView, { base, changed,
   });
 }
 
-const keyOf = ({ currency, valid_from }: Pick<NewRate, 'currency' | 'valid_from'>): string =>
+/** Names a rate in the audit log. */
+export const keyOf = ({ currency, valid_from }: Pick<NewRate, 'currency' | 'valid_from'>): string =>
   `${currency} ${valid_from}`;
 
 /** The rates, in upper case and each once. */
@@ -198,7 +212,7 @@ function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {
   const keys = new Set<string>();
   for (const [at, rate] of rates.entries()) {
     if (details.length >= maxDetails) break;
-    const wrong = problemOf(rate, base) ?? (keys.has(keyOf(rate)) ? { field: 'currency', message: repeated } : null);
+    const wrong = rateProblem(rate, base) ?? (keys.has(keyOf(rate)) ? { field: 'currency', message: repeated } : null);
     if (wrong !== null) details.push({ path: `/rates/${at}/${wrong.field}`, message: wrong.message });
     keys.add(keyOf(rate));
   }
@@ -209,7 +223,7 @@ const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
 const repeated = 'has two rates from this day on';
 
 /** Returns the problem of a rate, or null. */
-function problemOf(
+export function rateProblem(
   { currency, rate, valid_from }: NewRate,
   base: string,
 ): { field: keyof NewRate; message: string } | null {

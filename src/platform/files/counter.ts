@@ -25,6 +25,7 @@ const fileWarningCodes = [
   'separator_unsure',
   'header_absent',
   'weak_pattern',
+  'rate_jumps',
   'other',
 ] as const;
 

@@ -1784,6 +1784,40 @@ export const de: Messages = {
     audit_recorded: 'Eintrag des Änderungsprotokolls',
     audit_recorded_lead: 'Wird für jeden Eintrag des Änderungsprotokolls gesendet: wer was geändert hat.',
   },
+  exchangeRates: {
+    base: 'Die Kurse gelten für 1 {base}.',
+    baseField: 'Basiswährung',
+    baseHint: 'Die Währung, für deren Einheit die Kurse gelten, etwa EUR – falls die Datei keine Spalte dafür hat.',
+    count: 'Hinterlegte Kurse',
+    currency: 'Währung',
+    decimal: 'Dezimalzeichen',
+    decimalSign: '{sign, select, comma {Komma (1,08)} other {Punkt (1.08)}}',
+    file: 'Datei mit Kursen',
+    import: 'Kurse importieren',
+    importLead:
+      'Eine CSV-Datei mit den Spalten currency, rate und valid_from – oder mit einem Tag je Zeile und einer Spalte je ' +
+      'Währung, wie die Europäische Zentralbank sie veröffentlicht.',
+    imported:
+      '{changed, plural, =0 {Kein Kurs hat sich geändert.} one {Ein Kurs wurde gespeichert.} ' +
+      'other {# Kurse wurden gespeichert.}} {removed, plural, =0 {} one {Einer wurde entfernt.} other {# wurden entfernt.}}',
+    latest: 'Aktuelle Kurse',
+    lead: 'Was andere Währungen wert sind: für Summen in einer Währung, Vergütungen in einer anderen und die Rangfolge.',
+    more: 'Aufgeführt sind die letzten {count, number}; die API liefert alle.',
+    none: 'Noch keine Wechselkurse',
+    noneText: 'Ohne Kurse stehen Beträge verschiedener Währungen nebeneinander und werden nicht verglichen.',
+    noReporting: 'Wählen Sie unter <a>Allgemein</a> eine Berichtswährung, um umgerechnete Summen zu sehen.',
+    rate: '1 {base} sind',
+    ratesOf: 'Kurse für {currency}',
+    refused: 'Die Datei lässt sich nicht verwenden: {reasons}',
+    replace: 'Alle hinterlegten Kurse ersetzen',
+    reporting: 'Summen werden in {currency} umgerechnet: <a>ändern</a>.',
+    title: 'Wechselkurse',
+    validFrom: 'Gültig ab',
+    wouldChange:
+      '{changed, plural, =0 {Kein Kurs würde sich ändern} one {Ein Kurs würde gespeichert} ' +
+      'other {# Kurse würden gespeichert}}, für 1 {base}. ' +
+      '{removed, plural, =0 {} one {Einer würde entfernt.} other {# würden entfernt.}}',
+  },
   experiments: {
     adopted: '{arm} gilt jetzt dauerhaft, und das Experiment ist gestoppt.',
     against: 'Gegen {control}',
@@ -1968,6 +2002,9 @@ export const de: Messages = {
     partial: 'Die übrigen Zeilen laden, wenn mehr als 1 % abgelehnt werden',
     check: 'Datei prüfen',
     preview: 'Inhalt der Datei',
+    rateJumps:
+      '{count, plural, one {Ein Kurs ist} other {# Kurse sind}} mehr als doppelt so hoch oder weniger als halb so hoch wie ' +
+      'der vorige: Prüfen Sie Richtung und Einheit.',
     separator: 'Trennzeichen',
     separatorName:
       '{separator, select, comma {Komma} semicolon {Semikolon} tab {Tabulator} other {Keines: eine Spalte}}',

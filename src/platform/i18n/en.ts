@@ -1709,6 +1709,39 @@ export const en = {
     audit_recorded: 'Audit log entry',
     audit_recorded_lead: 'Sent for each entry of the audit log: who changed what.',
   },
+  exchangeRates: {
+    base: 'Rates are for one {base}.',
+    baseField: 'Base currency',
+    baseHint: 'The currency that the rates are for one unit of, such as EUR, unless the file has a column for it.',
+    count: 'Stored rates',
+    currency: 'Currency',
+    decimal: 'Decimal sign',
+    decimalSign: '{sign, select, comma {Comma (1,08)} other {Point (1.08)}}',
+    file: 'File with rates',
+    import: 'Import rates',
+    importLead:
+      'A CSV file with the columns currency, rate and valid_from, or with a day in each row and a column for each ' +
+      'currency, as the European Central Bank publishes it.',
+    imported:
+      '{changed, plural, =0 {No rate has changed.} one {One rate was stored.} other {# rates were stored.}} ' +
+      '{removed, plural, =0 {} one {One was removed.} other {# were removed.}}',
+    latest: 'Latest rates',
+    lead: 'What other currencies are worth: for totals in one currency, payouts in another one, and the ranking.',
+    more: 'The latest {count, number} are listed; the API has all.',
+    none: 'No exchange rates yet',
+    noneText: 'Without rates, amounts in different currencies are listed one by one, and are not compared.',
+    noReporting: 'Choose a reporting currency under <a>General</a> to see converted totals.',
+    rate: '1 {base} is',
+    ratesOf: 'Rates of {currency}',
+    refused: 'The file cannot be used: {reasons}',
+    replace: 'Replace all stored rates',
+    reporting: 'Totals are converted to {currency}: <a>change it</a>.',
+    title: 'Exchange rates',
+    validFrom: 'Valid from',
+    wouldChange:
+      '{changed, plural, =0 {No rate would change} one {One rate would be stored} other {# rates would be stored}}, ' +
+      'for one {base}. {removed, plural, =0 {} one {One would be removed.} other {# would be removed.}}',
+  },
   experiments: {
     adopted: '{arm} is permanent, and the experiment has stopped.',
     against: 'Against {control}',
@@ -1885,6 +1918,9 @@ export const en = {
     partial: 'Load the other rows when more than 1 % are refused',
     check: 'Check file',
     preview: 'What the file holds',
+    rateJumps:
+      '{count, plural, one {A rate is} other {# rates are}} more than twice or less than half of the one before: check the ' +
+      'direction and the unit.',
     separator: 'Separator',
     separatorName: '{separator, select, comma {Comma} semicolon {Semicolon} tab {Tab} other {None: one column}}',
     hasHeader: 'Header',

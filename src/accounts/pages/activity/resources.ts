@@ -54,6 +54,11 @@ export const publisherResources: LoggedResources = {
     pathOf: () => '/settings/perk-messages',
   },
   controls: { title: 'controls.title', singular: 'controls.title', pathOf: () => '/settings/controls' },
+  'exchange-rates': {
+    title: 'exchangeRates.title',
+    singular: 'exchangeRates.title',
+    pathOf: () => '/settings/exchange-rates',
+  },
   sources: { title: 'sources.title', singular: 'sources.title', pathOf: () => '/settings/sources' },
   erasures: { title: 'activity.erasures', singular: 'activity.erasure', pathOf: () => '/settings/privacy' },
   exports: { title: 'activity.exports', singular: 'activity.export', pathOf: () => '/settings/privacy' },

@@ -1,0 +1,248 @@
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError } from '../../platform/errors.ts';
+import { createFileCounter, type DryRunView, type FileCounter } from '../../platform/files/counter.ts';
+import type { Layout } from '../../platform/files/layout.ts';
+import type { FileFormat } from '../../platform/files/names.ts';
+import { type FileRow, openDelimitedFile } from '../../platform/files/open.ts';
+import type { FileOptions } from '../../platform/files/query.ts';
+import { cleanValue } from '../../platform/files/values.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { createPacer } from '../../platform/lib/slices.ts';
+import { isCurrency } from '../../platform/money.ts';
+import {
+  keyOf,
+  maxStoredRates,
+  type NewRate,
+  rateProblem,
+  readExchangeRates,
+  saveExchangeRates,
+} from './exchange-rates.ts';
+
+/**
+ * Columns of a file with a row for each rate, under the names that central banks and spreadsheets give them. A file may
+ * instead have a row for each day and a column for each currency.
+ */
+const rateFormat: FileFormat<'currency' | 'rate' | 'valid_from' | 'base'> = {
+  columns: {
+    currency: ['code', 'currency code', 'iso code', 'Währung', 'Währungscode', 'ISO-Code'],
+    rate: ['exchange rate', 'value', 'obs_value', 'Kurs', 'Wechselkurs', 'Wert'],
+    valid_from: ['date', 'day', 'valid from', 'time_period', 'Datum', 'Tag', 'gültig ab', 'gültig seit'],
+    base: ['base currency', 'currency_denom', 'Basis', 'Basiswährung'],
+  },
+  otherColumn: (name) => (isCurrency(name.toUpperCase()) ? name.toUpperCase() : null),
+  required: ['valid_from'],
+};
+const ownColumns: readonly string[] = Object.keys(rateFormat.columns);
+
+/** Values of a day without a rate: markets were closed, or the currency did not exist. */
+const isAbsent = (text: string): boolean => /^(|-|n\/?a|\.)$/i.test(text);
+
+export type RateFileOptions = Pick<FileOptions, 'isDryRun' | 'isPartial'> & {
+  /** The currency that the rates are for one unit of; null: the column of the file, or else the stored one. */
+  base: string | null;
+  /** Whether a comma is the decimal sign. */
+  hasDecimalComma: boolean;
+  /** Removes the stored rates that the file does not have. */
+  replaces: boolean;
+};
+
+export type ImportedRates = {
+  base: string;
+  /** Rates of the file that are new or differ from the stored ones, and stored ones that are removed (count). */
+  changed: number;
+  removed: number;
+  file: DryRunView;
+};
+
+/**
+ * Adds the rates of a file to the stored ones, or replaces these: all rows that can be read, or none where more than 1 %
+ * cannot.
+ * @throws AppError unknown_header; invalid_request naming lines and columns, or a missing or different base
+ */
+export async function importRates(work: Work, bytes: Buffer, options: RateFileOptions): Promise<ImportedRates> {
+  const before = await readExchangeRates(work, options.isDryRun ? '' : 'for update');
+  const { base, rates, counter } = await readRates(bytes, options, before.base);
+  if (before.base !== null && before.base !== base && before.rates.length > 0 && !options.replaces)
+    throw refuse('base', `is ${base}, and the stored rates are for one ${before.base}: replace them all`);
+  const kept = options.replaces ? [] : before.rates.map((rate) => ({ ...rate, rate: String(rate.rate) }));
+  const all = new Map([...kept, ...rates].map((rate) => [keyOf(rate), rate]));
+  const stored = new Map(before.rates.map((rate) => [keyOf(rate), rate.rate]));
+  const isSameBase = before.base === base;
+  const changed = rates.filter((rate) => !isSameBase || stored.get(keyOf(rate)) !== Number(rate.rate));
+  for (let at = changed.length; at < rates.length; at += 1) counter.addDuplicate();
+  await warnOfJumps(counter, all.values());
+  if (all.size > maxStoredRates)
+    throw new AppError('invalid_request', {
+      message: `A publisher has at most ${maxStoredRates} rates. Leave out days before the first one of your reports.`,
+    });
+  if (!options.isDryRun) {
+    counter.requireFewBad(options.isPartial);
+    await saveExchangeRates(work, before, base, [...all.values()]);
+  }
+  const removed = before.rates.filter((rate) => !all.has(keyOf(rate))).length;
+  return { base, changed: changed.length, removed, file: counter.view() };
+}
+
+const refuse = (name: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
+
+type ReadRates = { base: string; rates: NewRate[]; counter: FileCounter };
+
+/** Reads in slices: no other request waits. */
+async function readRates(bytes: Buffer, options: RateFileOptions, storedBase: string | null): Promise<ReadRates> {
+  const { layout, batches } = await openDelimitedFile(bytes, rateFormat);
+  const counter = createFileCounter(layout);
+  const reader = createRateReader(layout, options, storedBase);
+  const rates: NewRate[] = [];
+  const pace = createPacer();
+  for await (const batch of batches)
+    for (const row of batch) {
+      const found = reader.read(row);
+      const values = (): Record<string, string> =>
+        Object.fromEntries(
+          layout.columns.flatMap(({ role }, at) => (role === null ? [] : [[role, (row.cells[at] ?? '').trim()]])),
+        );
+      if ('message' in found) counter.refuse(row, found, values);
+      else {
+        counter.accept(row, () => ({ ...values(), ...found.sample }));
+        if (found.isRepeated) counter.addDuplicate();
+        rates.push(...found.rates);
+      }
+      await pace();
+    }
+  return { base: reader.base(), rates, counter };
+}
+
+type RateRow = { rates: NewRate[]; isRepeated: boolean; sample: Record<string, string> };
+type RowProblem = { column?: string; message: string };
+
+/** Reads rows to rates. Of two rows for one currency and day the second is refused, unless it says the same. */
+function createRateReader({ columns }: Layout, options: RateFileOptions, storedBase: string | null) {
+  const at = (role: string): number => columns.findIndex((column) => column.role === role);
+  const [currencyAt, rateAt, dayAt, baseAt] = ['currency', 'rate', 'valid_from', 'base'].map(at) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const currencies = columns.flatMap(({ role }, index) =>
+    role === null || ownColumns.includes(role) ? [] : [{ currency: role, index }],
+  );
+  const isLong = currencyAt >= 0 && rateAt >= 0;
+  requireOneKind(columns, isLong, currencies);
+  let base = options.base;
+  const seen = new Map<string, { rate: string; line: number }>();
+
+  function read({ line, cells, problem }: FileRow): RateRow | RowProblem {
+    if (problem !== null) return { message: problem };
+    const text = (index: number): string => (index < 0 ? '' : (cells[index] ?? '').trim());
+    const day = dayOfText(text(dayAt));
+    if (day === null) return { column: 'valid_from', message: notADay };
+    const ownBase = text(baseAt).toUpperCase();
+    if (ownBase !== '' && base !== null && ownBase !== base)
+      return { column: 'base', message: `is not ${base}, the base of the other rows` };
+    if (ownBase !== '' && !isCurrency(ownBase)) return { column: 'base', message: notACurrency };
+    if (ownBase !== '') base = ownBase;
+    const cellsOfRates = isLong
+      ? [{ currency: text(currencyAt).toUpperCase(), index: rateAt }]
+      : currencies.filter(
+          ({ currency, index }) => !isAbsent(text(index)) && !(currency === base && text(index) === '1'),
+        );
+    const row: RateRow = { rates: [], isRepeated: false, sample: { valid_from: day } };
+    for (const { currency, index } of cellsOfRates) {
+      const rate = decimalOf(text(index), options.hasDecimalComma);
+      const column = isLong ? 'rate' : currency;
+      if (typeof rate !== 'string') return { column, ...rate };
+      const found = { currency, rate, valid_from: day };
+      const wrong = rateProblem(found, base ?? storedBase ?? '');
+      if (wrong !== null) return { column: wrong.field === 'rate' ? column : wrong.field, message: wrong.message };
+      const before = seen.get(keyOf(found));
+      if (before !== undefined && Number(before.rate) !== Number(rate))
+        return { column, message: `differs from the rate of that day in line ${before.line}` };
+      row.sample[column] = rate;
+      if (before !== undefined) row.isRepeated = true;
+      else row.rates.push(found);
+    }
+    for (const found of row.rates) seen.set(keyOf(found), { rate: found.rate, line });
+    return row;
+  }
+
+  return {
+    read,
+    /** @throws AppError invalid_request: neither the call nor the file nor stored rates name it */
+    base: (): string => {
+      const found = base ?? storedBase;
+      if (found === null) throw refuse('base', 'is required: the currency that the rates are for one unit of');
+      return found;
+    },
+  };
+}
+
+function requireOneKind(
+  columns: Layout['columns'],
+  isLong: boolean,
+  currencies: readonly { currency: string }[],
+): void {
+  const names = columns.map(({ name }) => name ?? '').join(', ');
+  const message = 'needs the columns currency and rate, or a column for each currency such as USD';
+  if (isLong === currencies.length > 0)
+    throw new AppError('unknown_header', { message: 'The header lacks columns.', details: [{ path: names, message }] });
+  const twice = currencies.find(({ currency }, at) => currencies.findIndex((one) => one.currency === currency) !== at);
+  if (twice !== undefined)
+    throw new AppError('invalid_request', {
+      details: [{ path: `/columns/${twice.currency}`, message: 'occurs twice' }],
+    });
+}
+
+const notADay = 'must be a day such as 2026-11-21 or 21 November 2026';
+const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
+const months = 'january february march april may june july august september october november december'.split(' ');
+
+/** A day that can be read in one way only: `01/02/2026` cannot. */
+function dayOfText(text: string): string | null {
+  const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?$/.exec(text);
+  if (iso !== null) return `${iso[1]}-${iso[2]}-${iso[3]}`;
+  const named = /^(\d{1,2}) ([a-z]{3,9}) (\d{4})$/i.exec(text);
+  const month = months.findIndex((name) => {
+    const given = named?.[2]?.toLowerCase() ?? '';
+    return given === name || given === name.slice(0, 3);
+  });
+  if (named === null || month < 0) return null;
+  return `${named[3]}-${String(month + 1).padStart(2, '0')}-${named[1]?.padStart(2, '0')}`;
+}
+
+/** A rate with a decimal point. A sign for thousands is never guessed. */
+function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: string } {
+  const clean = cleanValue(cell);
+  if ('problem' in clean) return { message: clean.problem };
+  const { value } = clean;
+  if (!hasDecimalComma)
+    return value.includes(',')
+      ? { message: 'has a comma: say that commas are decimal signs, or write a point' }
+      : value;
+  if (value.includes('.')) return { message: 'has a point, and commas are the decimal signs' };
+  return value.replace(',', '.');
+}
+
+/** Rates that change by more than half from one day to the next are often inverted, or in another unit. */
+async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Promise<void> {
+  const byCurrency = new Map<string, NewRate[]>();
+  for (const rate of rates) getOrInsert(byCurrency, rate.currency, () => []).push(rate);
+  const jumps: NewRate[] = [];
+  const pace = createPacer();
+  for (const dated of byCurrency.values()) {
+    dated.sort((a, b) => (a.valid_from < b.valid_from ? -1 : 1));
+    for (const [at, rate] of dated.entries()) {
+      const factor = Number(rate.rate) / Number(dated[at - 1]?.rate ?? rate.rate);
+      if (factor > 2 || factor < 0.5) jumps.push(rate);
+    }
+    await pace();
+  }
+  if (jumps.length === 0) return;
+  const days = jumps.slice(0, 3).map(keyOf).join(', ');
+  const message = `A rate is more than twice or less than half of the one before: ${days}.`;
+  counter.addWarning({ code: 'rate_jumps', message, count: jumps.length });
+}
+
+/** Largest file that is read (bytes): 20,000 rates with a row each have less. */
+export const maxRateFileBytes = 4 * 1024 * 1024;
