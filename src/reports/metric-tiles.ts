@@ -98,20 +98,24 @@ function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number)
   });
 }
 
-/** The total in the reporting currency, with the day of its rates; nothing without such a currency or any money. */
-export function convertedNote(
+/** The total in the reporting currency, with the day of its rates; empty without such a currency or any money. */
+export function convertedText(
   { reportingCurrency }: Publisher,
   converted: ConvertedTotal | null | undefined,
   total: Metrics,
-): Html {
-  if (reportingCurrency === null || converted === undefined || total.money.length === 0) return nothing;
-  if (converted === null)
-    return html`<p class="hint">${t('reports.notConverted', { currency: reportingCurrency })}</p>`;
+): string {
+  if (reportingCurrency === null || converted === undefined || total.money.length === 0) return '';
+  if (converted === null) return t('reports.notConverted', { currency: reportingCurrency });
   const amount = moneyFormat(reportingCurrency)(converted.revenue);
   const { rates_as_of: day } = converted;
-  return html`<p class="hint">
-    ${day === null ? t('reports.convertedTotal', { amount }) : t('reports.convertedAt', { amount, day: dayText(day) })}
-  </p>`;
+  return day === null
+    ? t('reports.convertedTotal', { amount })
+    : t('reports.convertedAt', { amount, day: dayText(day) });
+}
+
+export function convertedNote(...total: Parameters<typeof convertedText>): Html {
+  const text = convertedText(...total);
+  return text === '' ? nothing : html`<p class="hint">${text}</p>`;
 }
 
 /** Offers in a breakdown: the publisher's own with a link, and what it does not show any more by its id. */

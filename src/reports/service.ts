@@ -11,7 +11,7 @@ import type { PlatformDeps } from '../platform/ports.ts';
 import { type ConvertedTotal, convertTotal } from './converted.ts';
 import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
-import { queryActivity } from './query/query.ts';
+import { queryActivity, queryMoneyByDay } from './query/query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
 import { addsUpSessions, sourceOf } from './query/source.ts';
@@ -137,16 +137,15 @@ export function createReportService({
   };
 }
 
-/** The total in the reporting currency, from the money of each day. */
+/** The total in the reporting currency, from the money of each day in the publisher's time zone. */
 async function convertedOf(
   executor: Executor,
-  { id, reportingCurrency }: Publisher,
+  { id, reportingCurrency, timeZone }: Publisher,
   query: ActivityQuery,
 ): Promise<Pick<ActivityReport, 'converted'>> {
   if (reportingCurrency === null) return {};
-  const days = await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows);
-  const money = days.map(({ time, metrics }) => ({ day: time.slice(0, 10), money: metrics.money }));
-  return { converted: convertTotal(money, await loadExchangeRates(executor, id), reportingCurrency) };
+  const days = await queryMoneyByDay(executor, query, timeZone);
+  return { converted: convertTotal(days, await loadExchangeRates(executor, id), reportingCurrency) };
 }
 
 /** Whether the rows add up to the totals: not where they count a session per offer, or omit those without the key. */

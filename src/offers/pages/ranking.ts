@@ -18,14 +18,14 @@ import { intervalOf } from '../off-policy/estimate.ts';
 import type { CheckRanking, RankingCheck } from '../off-policy/ranking-check.ts';
 import type { OfferDeps } from '../ports.ts';
 
-type Deps = Pick<OfferDeps, 'catalog'> & { check: CheckRanking };
+type Deps = Pick<OfferDeps, 'catalog' | 'now'> & { check: CheckRanking };
 
 /** What another ranking would have earned in the last days. */
-export function rankingPages(app: App, shell: Shell, { catalog, check }: Deps): void {
+export function rankingPages(app: App, shell: Shell, { catalog, check, now }: Deps): void {
   publisherPages(app, shell).get('/ranking', 'analyst', async (context) => {
     const other = alternativeIn(context);
     const { publisher } = context;
-    const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, Date.now());
+    const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, now());
     const currency = comparison?.currency ?? currencyOf(catalog.current(), publisher.id);
     return {
       title: t('ranking.title'),

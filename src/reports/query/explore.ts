@@ -1,5 +1,7 @@
+import { loadExchangeRates } from '../../catalog/exchange-rates.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
+import { type ConvertedTotal, convertTotal } from '../converted.ts';
 import {
   addMoney,
   type DimensionName,
@@ -14,7 +16,16 @@ import {
   withMoney,
   withoutSessions,
 } from '../metrics.ts';
-import { groupSql, groupTextSql, isIdDimension, moneyOf, parseText, queryActivity, readRange } from './query.ts';
+import {
+  groupSql,
+  groupTextSql,
+  isIdDimension,
+  moneyOf,
+  parseText,
+  queryActivity,
+  queryMoneyByDay,
+  readRange,
+} from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
@@ -33,6 +44,8 @@ export type ExploreQuery = Pick<
   metrics: readonly MetricName[];
   days: DayRange;
   before: DayRange | null;
+  /** Currency of the converted total; null or absent: there is none. */
+  convertTo?: string | null;
   /** Of the last day of `before`, only the hours that begin earlier count (epoch ms); null: all. */
   beforeUntilMs: number | null;
 };
@@ -46,6 +59,8 @@ export type Explored = {
   seriesBefore: readonly ActivityRow[];
   /** A session counts once; where sums cannot tell, here and in rows, its number is NaN. */
   total: Compared;
+  /** The total of the range in another currency; null: a rate is missing; absent: it is not asked for. */
+  converted?: ConvertedTotal | null;
   groups: readonly Group[];
 };
 
@@ -86,7 +101,9 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
   const [total] = await readGroups(executor, { ...query, by: null });
   const none = { now: sumOf([]), before: query.before === null ? null : sumOf([]) };
   const groups = query.by === null ? [] : await readGroups(executor, query);
+  const converted = query.convertTo == null ? {} : { converted: await convert(executor, query, query.convertTo) };
   return {
+    ...converted,
     series: series.map(known),
     seriesBefore: seriesBefore.map(known),
     total: isUnknown ? comparedWithoutSessions(total ?? none) : (total ?? none),
@@ -94,6 +111,11 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
       ? groups.map((group) => ({ ...group, ...comparedWithoutSessions(group) }))
       : groups,
   };
+}
+
+async function convert(executor: Executor, query: ExploreQuery, to: string): Promise<ConvertedTotal | null> {
+  const days = await queryMoneyByDay(executor, activityOf(query, query.days, []), query.timeZone);
+  return convertTotal(days, await loadExchangeRates(executor, query.publisherId), to);
 }
 
 const comparedWithoutSessions = ({ now, before }: Compared): Compared => ({

@@ -32,6 +32,21 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   return addMoneyRows(activity, await queryMoney(executor, query, range));
 }
 
+/**
+ * The money of a query by day, without its dimensions.
+ * @param zone time zone of the days, which may be another one than that of the query: exchange rates are of these days
+ */
+export async function queryMoneyByDay(
+  executor: Executor,
+  query: ActivityQuery,
+  zone: string,
+): Promise<{ day: string; money: readonly MoneySum[] }[]> {
+  const { start, end } = await readRange(executor, query);
+  const byDay: ActivityQuery = { ...query, groupBy: [], aggregatedBy: 'day' };
+  const rows = await queryMoney(executor, byDay, { start, end, zone });
+  return rows.map(({ time, metrics }) => ({ day: time, money: metrics.money }));
+}
+
 /** Sums of money by currency, of the rows of `queryActivity`. */
 async function queryMoney(executor: Executor, query: ActivityQuery, range: TimeRange): Promise<ActivityRow[]> {
   const values: unknown[] = [query.publisherId, range.start, range.end, query.aggregatedBy, range.zone];

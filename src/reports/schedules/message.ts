@@ -19,6 +19,8 @@ export type Sent = {
   answer: Answer;
   names: Names;
   money: FormatMoney;
+  /** The total in the reporting currency, in words; may be empty. */
+  converted: string;
   page: string;
   stop: string;
 };
@@ -47,7 +49,7 @@ export function mailOf(sent: Sent): Omit<Mail, 'to'> {
       ...{ title, days, page, stop, totals: totalsText(sent), more },
       rows: [head, ...rows].map((cells) => cells.join(' | ')).join('\n'),
     }),
-    html: htmlOf({ title, days, head, rows, more, page, stop }).markup,
+    html: htmlOf({ title, days, head, rows, more, page, stop, converted: sent.converted }).markup,
     attachments: isAttached
       ? [{ filename: `report-${from}-${to}.csv`, content: csv, contentType: 'text/csv; charset=utf-8' }]
       : [],
@@ -58,9 +60,10 @@ const totalsOf = ({ state, answer, money }: Sent): [text: string, value: string]
   state.metrics.map((metric) => [metricOf(metric).text, formatted(metricOf(metric), answer.total.now, 'time', money)]);
 
 const totalsText = (sent: Sent): string =>
-  totalsOf(sent)
-    .map(([text, value]) => `${text}: ${value}`)
-    .join('\n');
+  [
+    ...totalsOf(sent).map(([text, value]) => `${text}: ${value}`),
+    ...(sent.converted === '' ? [] : [sent.converted]),
+  ].join('\n');
 
 function tableOf(sent: Sent): { head: string[]; rows: string[][] } {
   const { state, answer, money } = sent;
@@ -80,9 +83,9 @@ function tableOf(sent: Sent): { head: string[]; rows: string[][] } {
   };
 }
 
-type Written = ReturnType<typeof tableOf> & Record<'title' | 'days' | 'more' | 'page' | 'stop', string>;
+type Written = ReturnType<typeof tableOf> & Record<'title' | 'days' | 'more' | 'page' | 'stop' | 'converted', string>;
 
-const htmlOf = ({ title, days, head, rows, more, page, stop }: Written): Html => html`<!doctype html>
+const htmlOf = ({ title, days, head, rows, more, page, stop, converted }: Written): Html => html`<!doctype html>
   <html lang="${reader().language}">
     <head><meta charset="utf-8"><title>${title}</title></head>
     <body style="font-family:sans-serif;color:#222;background:#fff">
@@ -94,6 +97,7 @@ const htmlOf = ({ title, days, head, rows, more, page, stop }: Written): Html =>
         </tbody>
       </table>
       ${more !== '' && html`<p>${more}</p>`}
+      ${converted !== '' && html`<p>${converted}</p>`}
       <p><a href="${page}">${t('reports.openReport')}</a> · <a href="${stop}">${t('reports.stopSchedule')}</a></p>
     </body>
   </html>`;

@@ -6,6 +6,7 @@ import { periodOf } from '../../platform/lib/time-zone.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { moneyFormat } from '../../shell/money.ts';
 import type { ChatChannels } from '../chat-channels.ts';
+import { convertedText } from '../metric-tiles.ts';
 import { answerOf } from '../pages/explorer/answer.ts';
 import { namesOf } from '../pages/explorer/names.ts';
 import { readQuery } from '../pages/explorer/state.ts';
@@ -66,6 +67,7 @@ async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | s
   return {
     ...{ publisher: publisher.name, name, state, answer, names },
     money: moneyFormat(currencyOf(catalog.current(), publisherId)),
+    converted: convertedText(publisher, answer.converted, answer.total.now),
     page: `${pages}${query}`,
     stop: `${pages}/saved/${reportId}`,
   };

@@ -187,7 +187,7 @@ test('an admin checks a file before it is imported, in English and in German', a
     await page.getByLabel('File with rates').setInputFiles(file);
     await page.getByLabel('Base currency').fill('eur');
     await page.getByLabel('Decimal sign').selectOption('comma');
-    await page.getByRole('button', { name: 'Check the file' }).click();
+    await page.getByRole('button', { name: 'Check file' }).click();
     await page.getByText('2 rates would be stored, for one EUR').waitFor();
     expect(await stored()).toEqual([]);
     await page.getByRole('button', { name: /^Import/ }).click();
@@ -203,5 +203,6 @@ test('an admin checks a file before it is imported, in English and in German', a
   const german = await analyst.get(`/dashboard/p/${me.publisherId}/settings/exchange-rates`, {
     'accept-language': 'de',
   });
+  expect(german.body).toContain('Aktuelle Kurse');
   expect(german.body).not.toContain('type="file"');
 });

@@ -4,6 +4,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { perLocale } from '../../../shell/format.ts';
+import type { ConvertedTotal } from '../../converted.ts';
 import { type DimensionName, type MetricName, type Metrics, sumOf, withoutSessions } from '../../metrics.ts';
 import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
@@ -24,6 +25,8 @@ type AlsoValue = { name: DimensionName; value: string; text: string };
 export type Answer = {
   periods: Periods;
   total: Compared;
+  /** The total in the reporting currency, if there is one; null: a rate is missing. */
+  converted?: ConvertedTotal | null | undefined;
   rows: readonly AnswerRow[];
   slots: readonly Slot[];
   /** The range ends today, and the last day of the other one is compared whole. */
@@ -50,7 +53,7 @@ export async function answerOf(
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
     const rows = state.by === 'time' ? timeRows(slots) : groupRows(asked, explored);
     const isUneven = periods.beforeUntilMs !== null && !canCompareHours(query);
-    return { periods, total: explored.total, rows, slots, isUneven };
+    return { periods, total: explored.total, converted: explored.converted, rows, slots, isUneven };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) return problemOf(err, state);
     throw err;
@@ -92,6 +95,7 @@ export function exploreQueryOf({ state, publisher, names }: Asked, periods: Peri
     also: state.also,
     metrics: [...new Set(state.metrics.flatMap((name) => sumsOfMetric[name] ?? [name as MetricName]))],
     days: periods.days,
+    convertTo: state.metrics.some((name) => metricOf(name).kind === 'money') ? publisher.reportingCurrency : null,
     before: periods.before,
     beforeUntilMs: periods.beforeUntilMs,
     filters: filtersOf(state, names),

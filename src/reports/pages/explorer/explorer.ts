@@ -12,6 +12,7 @@ import { linkButton, notice } from '../../../shell/components.ts';
 import type { Page, Shell } from '../../../shell/layout.ts';
 import { moneyFormat } from '../../../shell/money.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
+import { convertedNote } from '../../metric-tiles.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
 import { createReportService, type ReportService, singleCurrencyOf } from '../../service.ts';
@@ -130,6 +131,7 @@ function body({ deps }: Scope, context: PublisherContext, { asked, answer, attri
         ? problemNotice(answer, href)
         : html`
           ${metricTiles(state, answer, writing)}
+          ${convertedNote(publisher, answer.converted, answer.total.now)}
           <div class="between">${viewSwitch(state, href)}${remarks(answer)}</div>
           ${chartCard(state, answer, writing)}
           ${funnelCard(context, state)}
