@@ -1,5 +1,9 @@
+import { loadExchangeRates } from '../catalog/exchange-rates.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { type ExchangeRates, exchangeMicros, exchangeOn } from '../platform/exchange-rates.ts';
 import type { MoneySum } from './metrics.ts';
+import { queryMoneyByDay } from './query/query.ts';
+import type { ActivityQuery } from './query/types.ts';
 
 /** A total in the reporting currency of a publisher, in units of it. */
 export type ConvertedTotal = {
@@ -29,4 +33,17 @@ export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to
     }
   const units = (micros: bigint): number => Number(micros) / 1_000_000;
   return { currency: to, revenue: units(revenue), unbilled: units(unbilled), rates_as_of: asOf === '' ? null : asOf };
+}
+
+/**
+ * Reads the total of a query in another currency.
+ * @param zone time zone of the publisher: exchange rates are of its days, whatever time zone the query has
+ */
+export async function readConvertedTotal(
+  executor: Executor,
+  query: ActivityQuery,
+  { zone, to }: { zone: string; to: string },
+): Promise<ConvertedTotal | null> {
+  const days = await queryMoneyByDay(executor, query, zone);
+  return convertTotal(days, await loadExchangeRates(executor, query.publisherId), to);
 }

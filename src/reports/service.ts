@@ -1,4 +1,3 @@
-import { loadExchangeRates } from '../catalog/exchange-rates.ts';
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { createFailFast } from '../platform/db/health.ts';
@@ -8,10 +7,10 @@ import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import { type ConvertedTotal, convertTotal } from './converted.ts';
+import { type ConvertedTotal, readConvertedTotal } from './converted.ts';
 import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
-import { queryActivity, queryMoneyByDay } from './query/query.ts';
+import { queryActivity } from './query/query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
 import { addsUpSessions, sourceOf } from './query/source.ts';
@@ -97,7 +96,8 @@ export function createReportService({
       const totals = addsUp(query)
         ? sumOf(rows)
         : sumOf(await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows));
-      const converted = await convertedOf(executor, publisher, query);
+      const { reportingCurrency: to, timeZone: zone } = publisher;
+      const converted = to === null ? {} : { converted: await readConvertedTotal(executor, query, { zone, to }) };
       return {
         ...request,
         ...converted,
@@ -135,17 +135,6 @@ export function createReportService({
     readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
     reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
   };
-}
-
-/** The total in the reporting currency, from the money of each day in the publisher's time zone. */
-async function convertedOf(
-  executor: Executor,
-  { id, reportingCurrency, timeZone }: Publisher,
-  query: ActivityQuery,
-): Promise<Pick<ActivityReport, 'converted'>> {
-  if (reportingCurrency === null) return {};
-  const days = await queryMoneyByDay(executor, query, timeZone);
-  return { converted: convertTotal(days, await loadExchangeRates(executor, id), reportingCurrency) };
 }
 
 /** Whether the rows add up to the totals: not where they count a session per offer, or omit those without the key. */

@@ -13,7 +13,7 @@ export type Answer = {
 /** Calls of the management API with a key. */
 export const callsOf =
   ({ app }: TestApp, key = 'demo-key') =>
-  async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<Answer> => {
+  async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<Answer> => {
     const answer = await app.inject({
       method,
       url: `/manage/v1/${path}`,

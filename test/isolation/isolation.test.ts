@@ -52,6 +52,7 @@ const ownOnly = new Set([
   'post /manage/v1/experiments',
   'post /manage/v1/outcomes',
   'put /manage/v1/exchange-rates',
+  'post /manage/v1/exchange-rates/import',
   'patch /manage/v1/perk-messages/settings',
   'post /manage/v1/perk-messages/retry',
   'post /manage/v1/perk-messages/suppressions',

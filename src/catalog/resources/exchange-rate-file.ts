@@ -55,8 +55,8 @@ export type ImportedRates = {
 };
 
 /**
- * Adds the rates of a file to the stored ones, or replaces these: all rows that can be read, or none where more than 1 %
- * cannot.
+ * Adds the rates of a file to the stored ones, or replaces these: all rows that can be read, or none where more than
+ * 1 % cannot.
  * @throws AppError unknown_header; invalid_request naming lines and columns, or a missing or different base
  */
 export async function importRates(work: Work, bytes: Buffer, options: RateFileOptions): Promise<ImportedRates> {

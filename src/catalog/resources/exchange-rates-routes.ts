@@ -92,10 +92,10 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
     operationId: 'importExchangeRates',
     summary: "Import a publisher's exchange rates",
     description:
-      'A delimited file with the columns `currency`, `rate` and `valid_from`, or with `valid_from` and a column for each ' +
-      'currency, as the European Central Bank publishes it; up to 4 MB. Adds its rates to the stored ones. If more than ' +
-      '1 % of the rows are refused, nothing is stored unless `?partial=true` is given. `?dry_run=true` shows how the ' +
-      'file is read, and stores nothing.',
+      'A delimited file with the columns `currency`, `rate` and `valid_from`, or with `valid_from` and a column for ' +
+      'each currency, as the European Central Bank publishes it; up to 4 MB. Adds its rates to the stored ones. If ' +
+      'more than 1 % of the rows are refused, nothing is stored unless `?partial=true` is given. `?dry_run=true` ' +
+      'shows how the file is read, and stores nothing.',
     tags,
     querystring: importQuery,
     consumes: ['text/csv'],

@@ -1795,13 +1795,14 @@ export const de: Messages = {
     file: 'Datei mit Kursen',
     import: 'Kurse importieren',
     importLead:
-      'Eine CSV-Datei mit den Spalten currency, rate und valid_from – oder mit einem Tag je Zeile und einer Spalte je ' +
-      'Währung, wie die Europäische Zentralbank sie veröffentlicht.',
+      'Eine CSV-Datei mit den Spalten currency, rate und valid_from – oder mit einem Tag je Zeile und einer Spalte ' +
+      'je Währung, wie die Europäische Zentralbank sie veröffentlicht.',
     imported:
       '{changed, plural, =0 {Kein Kurs hat sich geändert.} one {Ein Kurs wurde gespeichert.} ' +
-      'other {# Kurse wurden gespeichert.}} {removed, plural, =0 {} one {Einer wurde entfernt.} other {# wurden entfernt.}}',
+      'other {# Kurse wurden gespeichert.}} ' +
+      '{removed, plural, =0 {} one {Einer wurde entfernt.} other {# wurden entfernt.}}',
     latest: 'Aktuelle Kurse',
-    lead: 'Was andere Währungen wert sind: für Summen in einer Währung, Vergütungen in einer anderen und die Rangfolge.',
+    lead: 'Was andere Währungen wert sind: für Summen in einer Währung, fremde Vergütungen und die Rangfolge.',
     more: 'Aufgeführt sind die letzten {count, number}; die API liefert alle.',
     none: 'Noch keine Wechselkurse',
     noneText: 'Ohne Kurse stehen Beträge verschiedener Währungen nebeneinander und werden nicht verglichen.',
@@ -2003,8 +2004,8 @@ export const de: Messages = {
     check: 'Datei prüfen',
     preview: 'Inhalt der Datei',
     rateJumps:
-      '{count, plural, one {Ein Kurs ist} other {# Kurse sind}} mehr als doppelt so hoch oder weniger als halb so hoch wie ' +
-      'der vorige: Prüfen Sie Richtung und Einheit.',
+      '{count, plural, one {Ein Kurs ist} other {# Kurse sind}} mehr als doppelt so hoch oder weniger als halb so ' +
+      'hoch wie der vorige: Prüfen Sie Richtung und Einheit.',
     separator: 'Trennzeichen',
     separatorName:
       '{separator, select, comma {Komma} semicolon {Semikolon} tab {Tabulator} other {Keines: eine Spalte}}',

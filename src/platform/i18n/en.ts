@@ -1919,8 +1919,8 @@ export const en = {
     check: 'Check file',
     preview: 'What the file holds',
     rateJumps:
-      '{count, plural, one {A rate is} other {# rates are}} more than twice or less than half of the one before: check the ' +
-      'direction and the unit.',
+      '{count, plural, one {A rate is} other {# rates are}} more than twice or less than half of the one before: ' +
+      'check the direction and the unit.',
     separator: 'Separator',
     separatorName: '{separator, select, comma {Comma} semicolon {Semicolon} tab {Tab} other {None: one column}}',
     hasHeader: 'Header',

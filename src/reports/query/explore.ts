@@ -1,7 +1,6 @@
-import { loadExchangeRates } from '../../catalog/exchange-rates.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
-import { type ConvertedTotal, convertTotal } from '../converted.ts';
+import { type ConvertedTotal, readConvertedTotal } from '../converted.ts';
 import {
   addMoney,
   type DimensionName,
@@ -16,16 +15,7 @@ import {
   withMoney,
   withoutSessions,
 } from '../metrics.ts';
-import {
-  groupSql,
-  groupTextSql,
-  isIdDimension,
-  moneyOf,
-  parseText,
-  queryActivity,
-  queryMoneyByDay,
-  readRange,
-} from './query.ts';
+import { groupSql, groupTextSql, isIdDimension, moneyOf, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
@@ -101,9 +91,10 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
   const [total] = await readGroups(executor, { ...query, by: null });
   const none = { now: sumOf([]), before: query.before === null ? null : sumOf([]) };
   const groups = query.by === null ? [] : await readGroups(executor, query);
-  const converted = query.convertTo == null ? {} : { converted: await convert(executor, query, query.convertTo) };
+  const to = query.convertTo ?? null;
+  const asked = { zone: query.timeZone, to: to ?? '' };
   return {
-    ...converted,
+    ...(to !== null && { converted: await readConvertedTotal(executor, activityOf(query, query.days, []), asked) }),
     series: series.map(known),
     seriesBefore: seriesBefore.map(known),
     total: isUnknown ? comparedWithoutSessions(total ?? none) : (total ?? none),
@@ -111,11 +102,6 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
       ? groups.map((group) => ({ ...group, ...comparedWithoutSessions(group) }))
       : groups,
   };
-}
-
-async function convert(executor: Executor, query: ExploreQuery, to: string): Promise<ConvertedTotal | null> {
-  const days = await queryMoneyByDay(executor, activityOf(query, query.days, []), query.timeZone);
-  return convertTotal(days, await loadExchangeRates(executor, query.publisherId), to);
 }
 
 const comparedWithoutSessions = ({ now, before }: Compared): Compared => ({

@@ -224,3 +224,34 @@ test('a manager sends a report to a chat channel, whose markup its name cannot w
   expect((await later.post(own(`/alerts/channels/${channelId}/remove`))).statusCode).toBe(303);
   expect(await rowsOf(id)).toEqual([]);
 });
+
+test('a report of revenue has a sum for each currency, and the total in the reporting currency', async () => {
+  await t.pool.query('delete from report_schedules');
+  const at = new Date(nowMs - (nowMs % dayMs) - dayMs + 10 * hourMs);
+  await t.pool.query("update campaigns set payout_currency = 'JPY' where id = 2");
+  await addSums(t, [
+    { at, placement: 'cart', offerId: 1, campaignId: 1, clicks: 1, revenue_micros: 20_000_000 },
+    { at, placement: 'cart', offerId: 2, campaignId: 2, clicks: 1, revenue_micros: 1_600_000_000 },
+  ]);
+  await t.pool.query("update publishers set rates_base = 'EUR', reporting_currency = 'EUR' where id = $1", [
+    t.publisher.id,
+  ]);
+  await t.pool.query(
+    `insert into exchange_rates (publisher_id, currency, valid_from, rate)
+    values ($1, 'USD', '2026-11-01', 1.25), ($1, 'JPY', '2026-11-02', 160)`,
+    [t.publisher.id],
+  );
+  await t.deps.catalog.refresh();
+  const analyst = await signInAs(t, 'analyst');
+  const id = await saved(analyst, 'Money', t.publisher.id, '?range=yesterday&metrics=revenue');
+  await analyst.post(own(`/reports/saved/${id}/schedules`), {
+    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '23' },
+  });
+  nowMs = (await rowsOf(id))[0].due_at.getTime();
+  server.mails.length = 0;
+  await send();
+  const text = server.mails[0]?.text.replaceAll('=\n', '') ?? '';
+  // 20 USD at 1.25, and 1,600 JPY at 160 for one EUR.
+  expect(text).toMatch(/26\.00, .*2 Nov 2026/);
+  expect(text).toMatch(/1,600 \+ .*20\.00/);
+});
