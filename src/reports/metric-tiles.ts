@@ -4,6 +4,7 @@ import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { drawnChart } from '../shell/chart.ts';
 import { card, link, table } from '../shell/components.ts';
+import { momentText, utc } from '../shell/format.ts';
 import { moneyFormat } from '../shell/money.ts';
 import type { ConvertedTotal } from './converted.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from './metrics.ts';
@@ -110,7 +111,7 @@ export function convertedText(
   const { rates_as_of: day } = converted;
   return day === null
     ? t('reports.convertedTotal', { amount })
-    : t('reports.convertedAt', { amount, day: dayText(day) });
+    : t('reports.convertedAt', { amount, day: momentText(utc, Date.parse(day), 'day') });
 }
 
 export function convertedNote(...total: Parameters<typeof convertedText>): Html {

@@ -22,7 +22,7 @@ const add = ({ grain, placement = '', offer = 0, country = '', campaign = 0, uni
   database.client.query(
     `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, ${counts},
       revenue_micros, unbilled_micros)
-    values ($1, $2, $3, $4, $5, $6, '', '', $7, ${zeros}, $8, $8 / 10)`,
+    values ($1, $2, $3, $4, $5, $6, '', '', $7, ${zeros}, $8::bigint, $8::bigint / 10)`,
     [publisher, grain, grain >= 16 ? day : hour, placement, offer, country, campaign, units * 1e6],
   );
 
