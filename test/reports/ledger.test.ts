@@ -70,7 +70,7 @@ async function convert({ currency, micros }: TestCampaign, clickId: string, txn:
 async function visit(campaign: TestCampaign, at: number): Promise<void> {
   const answer = await t.app.inject({
     method: 'POST',
-    url: `/native/v4/offers.json?api_key=${t.publisher.key}&campaignId=${campaign.id}&loyaltyboost=2`,
+    url: `/native/v4/offers.json?api_key=${t.publisher.key}&campaignId=${campaign.id}&loyaltyboost=1`,
     payload: {
       placement: pick(['checkout', 'cart', 'done']),
       country: pick(['DE', 'JP', 'KW']),

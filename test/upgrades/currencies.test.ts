@@ -123,7 +123,7 @@ test('no amount of any sum is lost or added to', async () => {
       `select ${key}, sum(revenue) as revenue, sum(unbilled) as unbilled from (
         select ${key}, revenue_micros as revenue, unbilled_micros as unbilled from ${sums}
         union all select ${key}, -revenue_micros, -unbilled_micros from ${money}
-      ) both group by ${key} having sum(revenue) <> 0 or sum(unbilled) <> 0`,
+      ) as sums group by ${key} having sum(revenue) <> 0 or sum(unbilled) <> 0`,
     );
     expect(rows, sums).toEqual([]);
   }
