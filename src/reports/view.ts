@@ -4,7 +4,7 @@ import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
 /** Counts and rates as they are answered. Money in units of the currency; a rate of nothing is 0. NaN: not known. */
-export type MetricsView = Record<string, number>;
+type MetricsView = Record<string, number>;
 
 const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
@@ -28,7 +28,7 @@ export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions
 
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
 
-export function metricsView(metrics: Metrics): MetricsView {
+function metricsView(metrics: Metrics): MetricsView {
   const view = { ...zeros }; // with its members in place it is filled several times as fast
   for (const { name, of } of columns) view[name] = of(metrics);
   return view;
@@ -53,7 +53,7 @@ export const moneyView = (money: readonly MoneySum[]): MoneyView[] =>
  * The currency of the single amounts of a row: its own if it has one, else that of the whole report; null: it has
  * several, or it has none and the report has several.
  */
-export function currencyOfRow({ money }: Metrics, reportCurrency: string | null): string | null {
+function currencyOfRow({ money }: Metrics, reportCurrency: string | null): string | null {
   if (money.length === 0) return reportCurrency;
   return money.length === 1 ? (money[0]?.currency ?? null) : null;
 }

@@ -359,6 +359,7 @@ describe('for all users', () => {
     '/settings/placements',
     '/settings/placements/checkout',
     '/settings/controls',
+    '/settings/exchange-rates',
     '/settings/perk-messages',
     '/audiences',
     '/settings/sources',

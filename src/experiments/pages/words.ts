@@ -63,7 +63,7 @@ const isTrusted = ({ sample_ratio: shares, before_exposure: before }: Experiment
   !shares.is_wrong && !before.is_wrong;
 
 /** Currencies of which amounts are not in the metrics: there was no exchange rate. */
-export const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
+const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
   [
     ...new Set(
       arms.flatMap(({ revenue_by_currency: sums }) =>
