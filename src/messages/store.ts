@@ -171,10 +171,10 @@ export async function settle(
 export async function removeOldContents(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update perk_messages set content_sealed = null, keep_until = null, finished_at = coalesce(finished_at, $1),
-      error = case state when 'unconfirmed' then 'the address was not confirmed' else error end,
+      error = case state when 'unconfirmed' then $2 else error end,
       state = case state when 'unconfirmed' then 'dropped' else state end
     where keep_until <= $1`,
-    [new Date(nowMs)],
+    [new Date(nowMs), 'the address was not confirmed'],
   );
 }
 
