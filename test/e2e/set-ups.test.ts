@@ -76,7 +76,7 @@ async function check({ urls }: Pick<Running, 'urls'>, pool: pg.Pool, hook: Hook)
 
 /** Each of them arrived once, and nothing else. */
 async function checkWebhooks(client: Client, hook: Hook, wrapped: { chosen: string; none: string }): Promise<void> {
-  // One postback per booking: a paid click, two sales, the void of one of them, and the conversion of a suspicious click.
+  // One postback per booking: a paid click, two sales, the void of one of them, the conversion of a suspicious click.
   const postbacks = ['click', 'conversion', 'sale', 'sale', 'sale'];
   const selections = [`${wrapped.chosen} selected 1`, `${wrapped.none} selected 0`];
   await expect.poll(() => contentsOf(hook)).toEqual([...selections, ...postbacks].sort());

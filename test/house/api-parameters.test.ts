@@ -41,8 +41,10 @@ const queryParameters = operations.flatMap(({ name: at, operation }) =>
     .map((parameter) => ({ ...parameter, at })),
 );
 
-const numbers =
-  /^(limit|last|width|height|page|timeout_ms|version|endpoint|campaignId|(publisher|campaign|offer|advertiser|theme|row|actor)_id)$/;
+const numbers = new RegExp(
+  '^(limit|last|width|height|page|timeout_ms|version|endpoint|campaignId|' +
+    '(publisher|campaign|offer|advertiser|theme|row|actor)_id)$',
+);
 const flags = /^(dry_run|prune|removed|active|stopped|\w+_enabled|is_\w+|test_mode)$/;
 
 test('a query parameter that is a whole number is described as an integer, true or false as a boolean', () => {

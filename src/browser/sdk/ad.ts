@@ -81,18 +81,9 @@ export function createUnit(options: AdOptions): AdUnit & {
     reload: () =>
       void guarded(() => {
         start();
-        const ignored = ad.ignoreReload;
-        ad.ignoreReload = false;
-        if (ignored) return;
-        if (ad.loading === null && ad.session?.unit) openSession(ad.session);
-        else show(ad);
+        showAgain(ad);
       }),
-    refresh: async () => {
-      ad.startPending = false;
-      const loading = load(ad, true);
-      if (ad.loading !== null) ad.loading.show = true;
-      return loading;
-    },
+    refresh: () => refresh(ad),
     setPayload: (payload) => {
       source.user = payload;
     },
@@ -114,6 +105,23 @@ export function createUnit(options: AdOptions): AdUnit & {
       scheduled(() => start());
     },
   };
+}
+
+/** Shows the offers of the session once more, or the next ones where there are none. */
+function showAgain(ad: AdState): void {
+  const isIgnored = ad.ignoreReload;
+  ad.ignoreReload = false;
+  if (isIgnored) return;
+  if (ad.loading === null && ad.session?.unit) openSession(ad.session);
+  else show(ad);
+}
+
+/** Loads new offers and shows them. */
+async function refresh(ad: AdState): Promise<boolean> {
+  ad.startPending = false;
+  const loading = load(ad, true);
+  if (ad.loading !== null) ad.loading.show = true;
+  return loading;
 }
 
 /** `isLate`: the page has configured the unit after it had loaded, and hears what is missing. */

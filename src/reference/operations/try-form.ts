@@ -51,7 +51,8 @@ export function tryForm({ id, method, path, parameters, body, scheme }: Describe
 
 const parameterField = ({ name, in: place, required, example }: Parameter): Html => html`
         <label>${name}${required !== true && html` <small>optional</small>`}
-          <input name="${name}" data-in="${place}" value="${String(example ?? '')}" autocomplete="off" spellcheck="false">
+          <input name="${name}" data-in="${place}" value="${String(example ?? '')}"
+            autocomplete="off" spellcheck="false">
         </label>`;
 
 const textOf = (example: unknown): string => (example === undefined ? '' : JSON.stringify(example, null, 2));

@@ -18,7 +18,8 @@ const apps = {
   'Flutter with a handler': `
     window.flutter_inappwebview = { callHandler: async (_name, event) => void told.push(event) };`,
   'iOS with the handler of its SDK': `
-    window.webkit = { messageHandlers: { adspostx: { postMessage: (text) => void told.push(JSON.parse(text).name) } } };`,
+    const postMessage = (text) => void told.push(JSON.parse(text).name);
+    window.webkit = { messageHandlers: { adspostx: { postMessage } } };`,
   'iOS with the handler adCallback': `
     window.webkit = { messageHandlers: { adCallback: { postMessage: ({ name }) => void told.push(name) } } };`,
   'React Native': `

@@ -50,7 +50,9 @@ describe('a page that changes', () => {
     const html = '<main><div id="perks"><div data-perkwire=""></div></div></main>';
     await page.evaluate(
       kind === 'body'
-        ? `{ const body = document.createElement('body'); body.innerHTML = '${html}'; document.body.replaceWith(body); }`
+        ? `{ const body = document.createElement('body');
+            body.innerHTML = '${html}';
+            document.body.replaceWith(body); }`
         : `document.body.innerHTML = '${html}'`,
     );
     await until('ad_shown', 2);

@@ -186,7 +186,8 @@ function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
 }
 
 /**
- * The publisher's theme as custom properties of the unit's own style sheet, or of the host's inline style. Each is named by its path in `styles`
+ * The publisher's theme as custom properties of the unit's own style sheet, or of the host's inline style. Each is
+ * named by its path in `styles`
  * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels. All are important:
  * rules of the page for any element (`*`) fit the host, too.
  */

@@ -65,7 +65,8 @@ test('it loads in Node without React', async () => {
 
 test('a CommonJS program requires it', async () => {
   const code =
-    "const { fetchOffers, verifyWebhook } = require('@perkwire/client'); console.log(typeof fetchOffers, typeof verifyWebhook)";
+    "const { fetchOffers: first, verifyWebhook: last } = require('@perkwire/client');" +
+    'console.log(typeof first, typeof last)';
   const { stdout } = await run(process.execPath, ['--input-type=commonjs', '--eval', code], { cwd: app });
   expect(stdout.trim()).toBe('function function');
 });

@@ -55,6 +55,8 @@ test('the check finds what is newer', () => {
   for (const newer of ['a ?? b', '/(?<=a)b/', '/a.b/s']) expect(() => newerUses(newer)).toThrow(SyntaxError);
 });
 
+const removedGlobals = newerGlobals.filter((name) => !['CSSStyleSheet', 'globalThis'].includes(name));
+
 /** Takes from a browser what the oldest web views lack. */
 const ageing = `{
   const places = [Object, Array.prototype, String.prototype, Promise, Promise.prototype, Element.prototype, URL,
@@ -62,7 +64,7 @@ const ageing = `{
     HTMLDialogElement.prototype, Navigator.prototype, Crypto.prototype, window];
   for (const name of ${JSON.stringify([...newerMembers, 'close'])})
     for (const place of places) if (!(name === 'close' && place === window)) delete place[name];
-  for (const name of ${JSON.stringify(newerGlobals.filter((name) => !['CSSStyleSheet', 'globalThis'].includes(name)))}) delete window[name];
+  for (const name of ${JSON.stringify(removedGlobals)}) delete window[name];
   delete HTMLDialogElement.prototype.show;
   delete Intl.Locale;
 }`.replace('delete HTMLDialogElement.prototype.show;', '');
