@@ -2,23 +2,24 @@ import { writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Offer } from '../../src/catalog/types.ts';
 import { modelOf, packChanges, packModel, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
-import { createModel, estimateAllPriors, learn, type Model, placeOf } from '../../src/learning/model.ts';
-import type { Property } from '../../src/learning/properties.ts';
+import { groupOf, weightName } from '../../src/learning/effects.ts';
+import { offerFeature, ownLevel } from '../../src/learning/logistic-features.ts';
+import { createModel, type Model } from '../../src/learning/model.ts';
+import { agedFeature } from '../../src/learning/rates.ts';
+import { addFeature, setPair, slotOf, type Table } from '../../src/learning/table.ts';
 import { following } from '../../src/learning/versions.ts';
-import { runInSlices } from '../../src/platform/lib/slices.ts';
 import { longestTurnMs } from '../../test/support/longest-turn.ts';
-import { cpcOffers, uniforms } from './world.ts';
+import { uniforms } from './world.ts';
 
 /** What the model of a large catalogue takes, and its next version: `npm run bench:money -- size`. */
 const count = 10_000;
 /** Values of each property: 50 in all. */
 const values = { device: 3, os: 4, country: 12, hour: 24, weekday: 7 };
-/** Impressions of an offer, and of those the part that is clicked; impressions and number of the next versions. */
-const [impressions, clicked, next, versions] = [60, 0.05, 1000, 30];
-/** Versions with new priors after those. */
-const priors = 5;
+/** Versions that follow, and the pairs that each changes (counts). */
+const [versions, changedPairs] = [30, 5000];
+/** Versions of other variances after those, which change a fifth of all pairs. */
+const variances = 5;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -34,63 +35,62 @@ async function memoryMb(): Promise<number> {
   return (heapUsed + external) / 1e6;
 }
 
-function createAudience(model: Model): (offer: Offer) => void {
-  let at = 0;
-  return (offer) => {
-    at += 1;
-    const properties: Property[] = Object.entries(values).map(([key, of], index) => ({
-      key,
-      value: String(Math.floor(u(index + 1, at) * of)),
-    }));
-    const shown = { offer, place: placeOf(1, 'checkout'), position: 1, properties };
-    learn(model, 'seen', shown);
-    if (u(10, at) >= clicked) return;
-    learn(model, 'clicked', shown);
-    learn(model, 'awaited', shown);
-  };
+/** Sets a pair to numbers that do not repeat. */
+function setAt(table: Table, slot: number, salt: number): void {
+  setPair(table, slot, u(salt, slot) - 0.5, 0.01 + u(salt + 1, slot));
 }
 
-type Versions = {
-  whole: Buffer;
-  /** What follows it; popular offers are shown more. */
-  changes: Buffer[];
-  /** The last ones, with new priors; the longest turns of the event loop that they take to make. */
-  ofPriors: Buffer[];
-  turnsMs: number[];
-  pairs: number;
-  changed: number;
-};
+/** A model in which each offer has an effect of its own for each value. */
+function createLargeModel(): Model {
+  const model = createModel();
+  for (const { rates, effects } of [model.click, model.conversion]) {
+    for (const name of [offerFeature, agedFeature]) {
+      const feature = addFeature(rates, name);
+      for (let id = 1; id <= count; id++) setAt(rates, slotOf(rates, feature, id), 1);
+    }
+    for (const [key, of] of Object.entries(values)) {
+      effects.priors.set(groupOf(ownLevel, key), 0.1);
+      for (let value = 0; value < of; value++) {
+        const feature = addFeature(effects.weights, weightName(ownLevel, '', { key, value: String(value) }));
+        for (let id = 1; id <= count; id++) setAt(effects.weights, slotOf(effects.weights, feature, id), 2);
+      }
+    }
+    // Conversions are fewer: effects of clicks alone.
+    if (rates === model.click.rates) continue;
+    effects.priors.clear();
+  }
+  return model;
+}
+
+type Versions = { whole: Buffer; changes: Buffer[]; ofVariances: Buffer[]; turnsMs: number[]; pairs: number };
 
 async function makeVersions(): Promise<Versions> {
-  const offers = cpcOffers(count);
-  const model = createModel();
-  const show = createAudience(model);
-  for (let round = 0; round < impressions; round++) for (const offer of offers) show(offer);
-  const whole = await packModel(model);
+  const model = createLargeModel();
   const tables = [model.click, model.conversion].flatMap(({ rates, effects }) => [rates, effects.weights]);
-  const made: Versions = { whole, changes: [], ofPriors: [], turnsMs: [], pairs: 0, changed: 0 };
-  for (let version = 0; version < versions + priors; version++) {
+  const pairs = tables.reduce((sum, { size }) => sum + size, 0);
+  const made: Versions = { whole: await packModel(model), changes: [], ofVariances: [], turnsMs: [], pairs };
+  for (let version = 0; version < versions + variances; version++) {
     trackChanges(model);
-    for (let at = 0; at < next; at++) show(offers[Math.floor(u(20 + version, at) ** 3 * count)] as Offer);
-    if (version < versions) {
-      made.changed += tables.reduce((sum, table) => sum + (table.changed?.size ?? 0), 0) / versions;
-      made.changes.push(await packChanges(model));
-      continue;
+    const changed = version < versions ? changedPairs : pairs / 5;
+    for (let at = 0; at < changed; at++) {
+      const table = tables[at % tables.length] as Table;
+      setAt(table, Math.floor(u(20 + version, at) * table.size), 30 + version);
     }
-    const make = async (): Promise<void> => {
-      await runInSlices(estimateAllPriors(model));
-      made.ofPriors.push(await packChanges(model));
-    };
-    made.turnsMs.push(await longestTurnMs(make));
+    if (version < versions) made.changes.push(await packChanges(model));
+    else
+      made.turnsMs.push(
+        await longestTurnMs(async () => {
+          made.ofVariances.push(await packChanges(model));
+        }),
+      );
   }
-  made.pairs = tables.reduce((sum, { size }) => sum + size, 0);
   return made;
 }
 
 const at = (list: readonly number[], share: number): string =>
   ([...list].sort((a, b) => a - b)[Math.floor(share * (list.length - 1))] ?? 0).toFixed(1);
 
-const { whole, changes, ofPriors, turnsMs, pairs, changed } = await makeVersions();
+const { whole, changes, ofVariances, turnsMs, pairs } = await makeVersions();
 const before = await memoryMb();
 let model = await modelOf(1, await unpackVersion(whole));
 const mb = (await memoryMb()) - before;
@@ -114,16 +114,16 @@ async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; use
 const row = (name: string, times: readonly number[], goal = ''): string[] => [
   ...[name, `${at(times, 0.5)} ms`, `${at(times, 1)} ms`, goal],
 ];
-const [usual, withPriors] = [await follow(changes), await follow(ofPriors)];
+const [usual, withVariances] = [await follow(changes), await follow(ofVariances)];
 const rows = [
   ['memory', `${mb.toFixed(1)} MB`, '', '60 MB'],
   row('next version taken over', usual.taken, '20 ms'),
   row('of that, processor time', usual.used),
   row('longest turn of the event loop', usual.turns, '5 ms'),
-  row('version with new priors taken over', withPriors.taken),
-  row('of that, processor time', withPriors.used),
-  row('longest turn of the event loop', withPriors.turns, '20 ms'),
-  row('longest turn of the process that makes it', turnsMs, '20 ms'),
+  row('version with other variances taken over', withVariances.taken),
+  row('of that, processor time', withVariances.used),
+  row('longest turn of the event loop', withVariances.turns, '20 ms'),
+  row('longest turn of the thread that makes it', turnsMs, '20 ms'),
 ];
 const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 process.stdout.write(`${table}\n`);
@@ -131,10 +131,10 @@ writeFileSync(
   'bench/results/model-size.md',
   `# model-size
 
-The model of ${count} offers of which each was seen in 50 contexts (values of device, operating system, country, hour
-and weekday; ${impressions} impressions and ${impressions * clicked} clicks an offer): ${pairs} pairs of numbers.
-The next version: ${next} impressions, ${Math.round(changed)} pairs, ${(changes[0]?.length ?? 0) / 1000} kB;
-${versions} times. One with new priors: ${ofPriors.map(({ length }) => Math.round(length / 1000)).join(', ')} kB.
+The model of ${count} offers with an effect of each of 50 values (device, operating system, country, hour and weekday)
+on clicks and on conversions: ${pairs} pairs of numbers. The next version changes ${changedPairs} of them,
+${(changes[0]?.length ?? 0) / 1000} kB; ${versions} times. One with other variances changes a fifth:
+${ofVariances.map(({ length }) => Math.round(length / 1000)).join(', ')} kB.
 A turn is measured in processor time.
 
 | | median | max | goal |

@@ -2,18 +2,9 @@ import type { Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';
 import type { DecisionInput } from '../../src/decision/types.ts';
-import { noteDelay, sharesOf } from '../../src/learning/delays.ts';
-import {
-  createModel,
-  estimateAllPriors,
-  forgetChangedRates,
-  learn,
-  type Model,
-  placeOf,
-  type Shown,
-} from '../../src/learning/model.ts';
+import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit-rates.ts';
+import { createModel, type Model, placeOf } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
-import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';
 import type { Asker, World } from './world.ts';
 
@@ -39,8 +30,11 @@ type InputOf = (...asked: Parameters<Policy['choose']>) => DecisionInput;
 /** How often policies learn (milliseconds). */
 export const learnEveryMs = 2000;
 
+/** A fit waits for 2 % more rows, but no longer than this (milliseconds). */
+const longestPauseMs = 10_000;
+
 /** The engine: its own code decides and learns; only the database is left out. */
-export function engine(world: World, seed: number): Policy & { inputOf: InputOf } {
+export function engine(world: World, seed: number): Policy & { inputOf: InputOf; fits: Fits } {
   const publishers = new Map<number, Publisher>();
   const publisherOf = (isPresent: (offer: number) => boolean): Publisher => {
     const present = world.offers.filter((_, at) => isPresent(at));
@@ -49,27 +43,28 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf 
     return known;
   };
   let model: Model = createModel();
-  const due = new Map<number, { kind: 'seen' | 'awaited'; shown: Shown; age: number }[]>();
-  let trials = 0;
-  let nextPriors = 100;
-
-  function schedule(kind: 'seen' | 'awaited', shown: Shown, age: number, nowMs: number): void {
-    const { agesMs } = kind === 'seen' ? model.click.delays : model.conversion.delays;
-    const shares = sharesOf(kind === 'seen' ? model.click.delays : model.conversion.delays);
-    learn(model, kind, shown, shares[age]);
-    const next = agesMs[age + 1];
-    if (next === undefined) return;
-    const tick = Math.ceil((nowMs + next - (agesMs[age] as number)) / learnEveryMs);
-    due.set(tick, [...(due.get(tick) ?? []), { kind, shown, age: age + 1 }]);
-  }
-
+  const fits = createFits();
+  const ids = new Map<View, number>();
   const publisher = publisherWith(world.offers);
-  const shownOf = ({ offer, position, asker, atMs }: View): Shown => ({
-    offer: world.offers[offer] as Shown['offer'],
-    place: placeOf(1, 'checkout'),
-    position,
-    properties: propertiesOf(inputOf(publisher, { context: { ...asker, nowMs: atMs } }).context, publisher),
+  const idOf = (view: View): number => {
+    const id = ids.get(view) ?? ids.size + 1;
+    ids.set(view, id);
+    return id;
+  };
+  const eventOf = (what: LearnEvent['what'], view: View, atMs: number, delayMs: number): LearnEvent => ({
+    what,
+    row: {
+      id: idOf(view),
+      offerId: world.offers[view.offer]?.id as number,
+      place: placeOf(1, 'checkout'),
+      position: view.position,
+      properties: propertiesOf(inputOf(publisher, { context: { ...view.asker, nowMs: atMs } }).context, publisher),
+      atMs,
+    },
+    delayMs: what === 'seen' ? null : delayMs,
+    sale: null,
   });
+  let [due, fittedMs] = [0, 0];
   const inputAt: InputOf = (asker, isPresent, at, nowMs) =>
     inputOf(publisherOf(isPresent), {
       context: { ...asker, nowMs, count: world.positions },
@@ -80,31 +75,16 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf 
     inputOf: inputAt,
     choose: (...asked) => decide(inputAt(...asked)).offers.map(({ offer }) => offer.id - 1),
     learn: (notices, nowMs) => {
-      const tick = Math.floor(nowMs / learnEveryMs);
-      for (const [at, list] of due) {
-        if (at > tick) continue;
-        due.delete(at);
-        for (const { kind, shown, age } of list) schedule(kind, shown, age, nowMs);
-      }
-      for (const notice of notices) {
-        if (notice.what === 'outcome') continue;
-        const shown = shownOf(notice.view);
-        if (notice.what === 'seen') {
-          schedule('seen', shown, 0, nowMs);
-          trials += 1;
-        } else {
-          learn(model, notice.what, shown);
-          noteDelay(model[notice.what === 'clicked' ? 'click' : 'conversion'].delays, notice.delayMs);
-          if (notice.what === 'clicked') schedule('awaited', shown, 0, nowMs);
-        }
-      }
-      runAtOnce(forgetChangedRates(model, (id) => world.offers[id - 1]));
-      if (trials >= nextPriors) {
-        nextPriors = Math.min(2 * trials, trials + 1000);
-        runAtOnce(estimateAllPriors(model));
-      }
+      for (const notice of notices)
+        if (notice.what !== 'outcome')
+          takeEvent(fits, model.sales, eventOf(notice.what, notice.view, notice.atMs, notice.delayMs));
+      const { size } = fits.click.rows;
+      if (size < due && nowMs < fittedMs + longestPauseMs) return;
+      [due, fittedMs] = [size * 1.02, nowMs];
+      fitAndPublish(fits, model, nowMs);
       model = { ...model, version: model.version + 1 };
     },
+    fits,
   };
 }
 

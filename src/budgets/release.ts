@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { PayingEvent } from '../catalog/paying-event.ts';
 import { laterThan } from '../learning/delays.ts';
-import { type KnownDelays, readDelays } from '../learning/progress.ts';
+import { type DelayCounts, readDelays } from '../learning/progress.ts';
 import type { HighRates } from '../learning/score.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
@@ -37,7 +37,7 @@ const clickStep = steps.findIndex(({ ageMs }) => ageMs === clickMs);
 const leastShare = 0.05;
 
 /** The share of events that comes after a step. */
-function laterShare(step: number, paidBy: PayingEvent, delays: KnownDelays | null): number {
+function laterShare(step: number, paidBy: PayingEvent, delays: DelayCounts | null): number {
   const at = steps[step];
   if (at === undefined) return 1;
   const { ageMs, [paidBy]: assumed } = at;
@@ -50,7 +50,7 @@ export const stepAgesMs: readonly number[] = steps.map(({ ageMs }) => ageMs);
 /** What is known when reservations are released. */
 export type Known = {
   /** How long events take; null: not known. */
-  delays: KnownDelays | null;
+  delays: DelayCounts | null;
   /** What the rates of an offer may be at most. */
   ratesOf: (offerId: number) => HighRates;
 };

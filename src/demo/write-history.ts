@@ -1,6 +1,5 @@
 import type { AccountDeps } from '../accounts/ports.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
-import { markAsOld } from '../learning/progress.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
 import { hasSessions, insertSessions } from '../offers/sessions.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
@@ -64,7 +63,6 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
       done.map(({ activity }) => activity),
     );
     await writeConfirmed(executor, done.flatMap(toWrapped), { ...deps, publisher, snapshot });
-    await markAsOld(executor, nowMs - historyDays * dayMs);
   });
 }
 

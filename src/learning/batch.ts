@@ -1,37 +1,27 @@
 import type { Executor } from '../platform/db/pool.ts';
-import type { Delays } from './delays.ts';
 import {
   endOfRange,
-  lowest,
+  hasMoreEvents,
   type Observation,
+  type Range,
   type RequestCount,
+  readConversions,
   readEvents,
   readRequests,
-  readSuccesses,
 } from './observations.ts';
-import { markedBefore, type Progress, withMark } from './progress.ts';
+import type { Progress } from './progress.ts';
 
-export const trialOf = { click: 'impression', conversion: 'click' } as const;
-
-/** Rows of one kind and age: trials, and the successes that were committed with the newest ones. */
-type AgedRows = {
-  kind: 'click' | 'conversion';
-  age: number;
-  trials: readonly Observation[];
-  successes: readonly Observation[];
-};
-
-/** What one run learns from, read in one short transaction. Nothing of it depends on the model's rates. */
+/** Events and requests that one run learns from, read in one short transaction. */
 export type Batch = {
-  aged: readonly AgedRows[];
+  observations: readonly Observation[];
   requests: readonly RequestCount[];
-  /** Progress after this batch, as far as it does not depend on the rows. */
-  next: Pick<Progress, 'click' | 'conversion' | 'marks'>;
+  /** End of the range that was read. */
+  to: string;
   /** Whether there are no further rows. */
   isComplete: boolean;
 };
 
-/** Size of a batch: rows of one kind and age (count), and transactions (counts) that hold at most that many. */
+/** Size of a batch: rows (count), and transactions (counts) that hold at most that many. */
 export type BatchLimits = { rows: number; leastTransactions: number; mostTransactions: number };
 
 /** Limits of a run, and the bounds between which they adapt (counts). */
@@ -63,40 +53,32 @@ export function afterSuccess(before: BatchLimits, isSparse: boolean): BatchLimit
   };
 }
 
-type ReadOptions = {
-  progress: Progress;
-  /** All transactions before this one have ended. */
-  end: string;
-  delays: Record<'click' | 'conversion', Pick<Delays, 'agesMs'>>;
-  nowMs: number;
-  limits: BatchLimits;
-};
-
-/** Reads the rows that follow what was learned from, and those that came of age. */
+/** Reads the rows of a range, or of its first part where that holds many. */
 export async function readBatch(
   executor: Executor,
-  { progress, end, delays, nowMs, limits: { rows, leastTransactions, mostTransactions } }: ReadOptions,
+  { from, to: end }: Range,
+  { rows, leastTransactions, mostTransactions }: BatchLimits,
 ): Promise<Batch> {
-  const bounded = (from: string, to: string): Promise<string> =>
-    endOfRange(executor, { from, to }, { rows, least: leastTransactions, most: mostTransactions });
-  const from = progress.click[0] ?? '0';
-  const to = await bounded(from, end);
-  let isComplete = to === end;
-  const oldestMs = Math.max(...delays.conversion.agesMs);
-  const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
-  const next: Batch['next'] = { click: [], conversion: [], marks };
-  const aged: AgedRows[] = [];
-  for (const kind of ['click', 'conversion'] as const)
-    for (const [age, ageMs] of delays[kind].agesMs.entries()) {
-      const start = progress[kind][age] ?? '0';
-      const due = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
-      const range = { from: start, to: BigInt(due) > BigInt(start) ? await bounded(start, due) : start };
-      next[kind].push(range.to);
-      isComplete &&= BigInt(range.to) >= BigInt(due);
-      if (range.to === range.from) continue;
-      const trials = await readEvents(executor, trialOf[kind], range);
-      const successes = age > 0 ? [] : await readSuccesses[kind](executor, range);
-      aged.push({ kind, age, trials, successes });
-    }
-  return { aged, requests: await readRequests(executor, { from, to }), next, isComplete };
+  const part = { rows, least: leastTransactions, most: mostTransactions };
+  const to = await endOfRange(executor, { from, to: end }, part);
+  const range = { from, to };
+  const observations =
+    from === to
+      ? []
+      : [
+          ...(await readEvents(executor, 'impression', range)),
+          ...(await readEvents(executor, 'click', range)),
+          ...(await readConversions(executor, range)),
+        ];
+  return { observations, requests: await readRequests(executor, range), to, isComplete: to === end };
+}
+
+/** Rows that a learner that starts reads again at most (count). */
+const maxReread = 60_000;
+
+/** Where a learner that starts begins to read rows again: so that they are not too many. */
+export async function rereadFrom(executor: Executor, { xid, marks }: Progress): Promise<string> {
+  for (const from of ['0', ...marks.map(([, mark]) => mark)])
+    if (BigInt(from) < BigInt(xid) && !(await hasMoreEvents(executor, { from, to: xid }, maxReread))) return from;
+  return xid;
 }

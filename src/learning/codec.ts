@@ -9,7 +9,14 @@ import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
 /** Pairs of a table by feature: how many each feature has, then their entities and values, as base64. */
 type StoredTable = { features: string[]; counts: number[]; entities: string; first: string; second: string };
 
-type StoredRate = { rates: StoredTable; weights: StoredTable; priors: [string, number][]; delays: number[] };
+type StoredRate = {
+  rates: StoredTable;
+  weights: StoredTable;
+  priors: [string, number][];
+  delays: number[];
+  /** Absent in versions of earlier releases. */
+  link?: 'logit';
+};
 
 /** What changed since the version before, or a whole model. Small parts are always whole. */
 type StoredVersion = {
@@ -68,7 +75,10 @@ function* storedModel(model: Model, selection: Selection): Generator<void, Store
   };
 }
 
-function* storedRate({ rates, effects, delays }: RateModel, selection: Selection): Generator<void, StoredRate> {
+function* storedRate(
+  { rates, effects, delays, isLogistic }: RateModel,
+  selection: Selection,
+): Generator<void, StoredRate> {
   return {
     rates: yield* storedTable(
       rates,
@@ -80,6 +90,7 @@ function* storedRate({ rates, effects, delays }: RateModel, selection: Selection
     ),
     priors: [...effects.priors],
     delays: delays.counts,
+    ...(isLogistic ? { link: 'logit' } : {}),
   };
 }
 
@@ -172,6 +183,7 @@ function withRest(model: Model, version: number, stored: ReadVersion): Model {
   for (const kind of ['click', 'conversion'] as const) {
     for (const [group, prior] of stored[kind].priors) model[kind].effects.priors.set(group, prior);
     model[kind].delays.counts = stored[kind].delays;
+    model[kind].isLogistic = stored[kind].link === 'logit';
   }
   return {
     ...model,

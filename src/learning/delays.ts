@@ -1,11 +1,8 @@
 import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
 
-/**
- * How long after its trial a success comes. A trial is taken in by shares, at certain ages, so that what is taken in
- * is about the part of its successes that would have come by then: a click that is not there yet is no missing click.
- */
+/** How long after its trial a success comes, as budgets need it to release what they reserved. */
 export type Delays = {
-  /** Ages at which trials are taken in, the first 0 (milliseconds). */
+  /** Ages, the first 0 (milliseconds). */
   agesMs: readonly number[];
   /** Successes that came between an age and the next. */
   counts: number[];
@@ -35,16 +32,6 @@ export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
     agesMs.findLastIndex((ageMs) => ageMs <= delayMs),
   );
   counts[bin] = (counts[bin] as number) + 1;
-}
-
-/** The share of a trial that is taken in at each age: half of what came since the last, half of what is to come. */
-export function sharesOf({ counts }: Delays): number[] {
-  const sum = counts.reduce((a, b) => a + b, 0);
-  const last = counts.length - 1;
-  return counts.map((count, at) => {
-    const before = at === 0 ? 0 : (counts[at - 1] as number) / 2;
-    return (before + (at === last ? count : count / 2)) / sum;
-  });
 }
 
 /** A share that is assumed before delays are known is worth so many successes. */

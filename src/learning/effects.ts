@@ -1,6 +1,6 @@
 import type { Offer } from '../catalog/types.ts';
 import type { Property } from './properties.ts';
-import { addFeature, setPair, slotOf, type Table } from './table.ts';
+import type { Table } from './table.ts';
 
 /**
  * How the properties of a request change the rate of an offer: a log-linear regression. The effect of a property, such
@@ -27,7 +27,6 @@ export const effectLevels: readonly Level[] = [
 
 /** The group of the weights of a level for a key. */
 export const groupOf = (level: string, key: string): string => `${level} ${key}`;
-export const levelOf = (group: string): string => group.slice(0, group.indexOf(' '));
 export const keyOf = (group: string): string => group.slice(group.indexOf(' ') + 1);
 
 /** Features. Lengths tell their parts apart, which may be any text. */
@@ -59,35 +58,13 @@ function endOfText(name: string, from: number): number {
   return start + Number(name.slice(from, start - 1));
 }
 
-/** Variance of a weight's prior before any is known. */
-export const firstPrior = Math.fround(0.01);
-
 /** Most that properties together make of a rate, up and down (logarithm): 150 times as much. */
 const maxEffect = 5;
 
 export const bounded = (effect: number): number => Math.min(maxEffect, Math.max(-maxEffect, effect));
 
-/** Expected successes that a weight remembers (count): older ones fade, as users change. */
+/** Expected successes that a weight of an earlier release remembers (count). */
 const remembered = 300;
-
-/** The terms of a request's properties for an offer, added where they are new. */
-export function addedTerms({ weights, priors }: Effects, offer: Offer, properties: readonly Property[]): Term[] {
-  const terms: Term[] = [];
-  for (const level of effectLevels) {
-    const { name } = level;
-    const [part, entity] = [level.part(offer), level.entity(offer)];
-    for (const property of properties) {
-      const group = groupOf(name, property.key);
-      const prior = priors.get(group) ?? firstPrior;
-      if (prior === 0) continue;
-      priors.set(group, prior);
-      const weight = slotOf(weights, addFeature(weights, weightName(name, part, property)), entity);
-      const average = slotOf(weights, addFeature(weights, averageName(name, part, property.key)), entity);
-      terms.push({ weight, average, prior });
-    }
-  }
-  return terms;
-}
 
 /** Mean and variance of a term's effect, and its input: the share of the offer's traffic that has another value. */
 export function effectOf({ first, second }: Table, { weight, average, prior }: Term) {
@@ -96,46 +73,4 @@ export function effectOf({ first, second }: Table, { weight, average, prior }: T
   const input = all === 0 ? 1 : 1 - own / all;
   const variance = 1 / (1 / prior + input * input * Math.min(remembered, own));
   return { mean: (first[weight] as number) - (first[average] as number), variance, input };
-}
-
-/** Iterations after which the step of a trial is exact to single precision (count). */
-const newtonSteps = 4;
-
-/**
- * Learns from a success. It moves each weight by its variance: the logarithm of its likelihood is the sum of weights.
- */
-export const learnEffectsOfSuccess = ({ weights }: Effects, terms: readonly Term[]): void =>
-  move(weights, terms, () => 1, 0);
-
-/**
- * Learns from a trial, whose likelihood is exp(-rate): goes to the mode of the posterior, which cannot overshoot.
- * @param expected successes, as the rate and the effects say
- */
-export const learnEffectsOfTrial = ({ weights }: Effects, terms: readonly Term[], expected: number): void =>
-  move(
-    weights,
-    terms,
-    (variance) => {
-      let step = 0;
-      for (let at = 0; at < newtonSteps; at++) {
-        const rate = expected * Math.exp(variance * step);
-        step -= (step + rate) / (1 + rate * variance);
-      }
-      return step;
-    },
-    expected,
-  );
-
-function move(table: Table, terms: readonly Term[], stepOf: (variance: number) => number, expected: number): void {
-  const effects = terms.map((term) => effectOf(table, term));
-  const step = stepOf(effects.reduce((sum, { variance, input }) => sum + input * input * variance, 0));
-  const { first, second } = table;
-  for (const [at, { weight, average }] of terms.entries()) {
-    const { variance, input } = effects[at] as (typeof effects)[number];
-    const moved = step * variance * input;
-    const all = second[average] as number;
-    const share = all === 0 ? 0 : (second[weight] as number) / all;
-    setPair(table, weight, (first[weight] as number) + moved, (second[weight] as number) + expected);
-    setPair(table, average, (first[average] as number) + share * moved, all + expected);
-  }
 }

@@ -26,9 +26,9 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
   return transaction(pool, async (executor) => {
     const { rows } = await executor.query<{ version: number; made_ms: number }>(
       `select version::float8, extract(epoch from made_at)::float8 * 1000 as made_ms
-      from model_versions order by version desc limit 1`,
+      from ranking_versions order by version desc limit 1`,
     );
-    const { click, marks } = await readProgress(executor);
+    const { xid, marks } = await readProgress(executor);
     const reachedXid = marks.at(-1)?.[1];
     const reachedMs = marks.find(([, xid]) => xid === reachedXid)?.[0];
     const times = [rows[0]?.made_ms, reachedMs].filter(
@@ -39,7 +39,7 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
     return {
       version: rows[0]?.version ?? 0,
       learnedAt: learnedMs === null ? null : new Date(learnedMs),
-      stalledPublisherIds: isOld ? await findWaiting(executor, click[0] ?? '0', nowMs - stalledAfterMs) : [],
+      stalledPublisherIds: isOld ? await findWaiting(executor, xid, nowMs - stalledAfterMs) : [],
     };
   });
 }

@@ -1,255 +1,216 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
-import { payoutOf } from '../catalog/provisioning.ts';
-import type { CatalogStore } from '../catalog/store.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
-import { runInSlices } from '../platform/lib/slices.ts';
-import { afterSuccess, type Batch, firstLimits, readBatch, smaller, trialOf } from './batch.ts';
-import { packChanges, packModel, trackChanges } from './codec.ts';
-import { noteDelay, provenAge, sharesOf } from './delays.ts';
-import { keyValuesOf } from './keys.ts';
-import { createModel, estimateAllPriors, forgetChangedRates, learn, type Model, placeOf, type Shown } from './model.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { afterSuccess, type Batch, firstLimits, readBatch, rereadFrom, smaller } from './batch.ts';
+import { packModel } from './codec.ts';
+import type { LearnEvent } from './fit-rates.ts';
+import type { FitResult } from './fit-session.ts';
+import { databaseNow, endLead, isLeading, storeNext, takeLead } from './lead.ts';
 import type { Observation } from './observations.ts';
-import { areSound } from './priors.ts';
-import { continuedIn, learningLock, noProgress, type Progress, readProgress, writeProgress } from './progress.ts';
-import { propertiesOf } from './properties.ts';
-import { countAged } from './rates.ts';
-import { learnTraffic } from './traffic.ts';
-import { fullEvery, insertVersion, isRepeated, loadVersion, type NewVersion, newestVersion } from './versions.ts';
+import { continuedIn, type Progress, readProgress, withMark } from './progress.ts';
+import { createEventReader, type LearningCatalog } from './read-events.ts';
+import { type FitThread, startFitThread } from './start-fit-thread.ts';
+import { firstAfter, loadVersion, newestVersion } from './versions.ts';
 
-type Catalog = Pick<CatalogStore, 'current'>;
+type LearnerDeps = { pool: pg.Pool; catalog: LearningCatalog; now: () => number };
 
-type LearnerDeps = { pool: pg.Pool; catalog: Catalog; now: () => number };
+/** Result of a run: rows that were taken in, and whether no further ones wait. null: another process learns. */
+type Learned = { rows: number; complete: boolean } | null;
 
-/** Result of a run: rows that were learned from, and whether no further ones wait. null: another process learns. */
-export type Learned = { rows: number; complete: boolean } | null;
+export type Learner = { learn: () => Promise<Learned>; stop: () => Promise<void> };
 
 /** Rows below which the transactions of a batch held few (count). */
 const fewRows = 5000;
 
-/** Rows learned from between two pauses (count): about a millisecond of work. */
-const sliceSize = 20;
+/** A fit is followed by a pause of at least so many times its duration, up to a maximum (milliseconds). */
+const [pausePerFit, maxPauseMs] = [10, 10_000];
 
-/** Trials after which priors are estimated again (count), and the part of all trials. */
-const priorTrials = { first: 100, most: 50_000 };
+/** Rows read between two pauses of the event loop (count): about a millisecond of work. */
+const sliceSize = 50;
+
+/** A session of this process that leads, and what it was last stored with. */
+type Leading = {
+  thread: FitThread;
+  version: number;
+  /** Whether the next version must be stored as a whole. */
+  isFirst: boolean;
+  /** Rows that were taken in since the last fit. */
+  unfitted: number;
+  nextFitMs: number;
+};
 
 /**
- * Learns from what was committed since the last run, exactly once. Rows are read in one short transaction and a version
- * is stored in another, with where it ended; nothing is computed while one is open. Any number of processes may try:
- * of two that began with the same version, the second to store drops what it learned. After a failure the run forgets
- * what it had in memory, and takes fewer rows.
+ * Learns from committed rows. One of any number of processes leads; the others take over where it is not heard of. The
+ * leader reads rows in short transactions and hands them to a thread, which keeps the newest ones and fits the model to
+ * them; a version is stored in another transaction, with how far rows were read. After a failure the learner forgets
+ * what it had in memory, reads the newest rows again, and takes fewer of them at a time.
  */
-export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promise<Learned> {
-  let model: Model | null = null;
+export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
+  const id = randomUUID();
+  let leading: Leading | null = null;
   let limits = firstLimits;
 
-  async function runOnce(): Promise<Learned> {
-    const newest = await newestModel(pool, model);
-    model = null;
-    const isSound = areSound(newest.click.effects) && areSound(newest.conversion.effects);
-    const current = isSound ? newest : anewAfter(newest);
-    // 1. Read.
+  async function drop(): Promise<void> {
+    const before = leading;
+    leading = null;
+    await before?.thread.end();
+  }
+
+  async function learn(): Promise<Learned> {
+    // 1. Lead, or leave it to another process.
+    if (leading !== null && !(await isLeading(pool, id, leading.version))) await drop();
+    if (leading === null) {
+      if (!(await takeLead(pool, id))) return null;
+      leading = await begin(pool, catalog, limits);
+    }
+    const own = leading;
+    // 2. Read.
     const input = await transaction(pool, async (executor) => {
       await executor.query('set transaction isolation level repeatable read');
-      if (!(await tryLock(executor)) || (await newestVersion(executor)) !== newest.version) return null;
-      const end = await oldestOpen(executor);
       const stored = await readProgress(executor);
-      const progress = continuedIn(isSound ? stored : { ...noProgress, marks: stored.marks }, end);
-      const delays = { click: current.click.delays, conversion: current.conversion.delays };
-      const batch = await readBatch(executor, { progress, end, delays, nowMs: now(), limits });
-      return { stored, progress, batch };
+      const end = await oldestOpen(executor);
+      const progress = continuedIn(stored, end);
+      const databaseMs = await databaseNow(executor);
+      return {
+        stored,
+        progress,
+        end,
+        databaseMs,
+        batch: await readBatch(executor, { from: progress.xid, to: end }, limits),
+      };
     });
-    if (input === null) {
-      if (isSound) model = newest;
+    const { batch, progress } = input;
+    await takeAll(own.thread, catalog, batch.observations);
+    const rows = batch.observations.length;
+    own.unfitted += rows + batch.requests.length;
+    // 3. Compute, in the thread.
+    const fit = await fitNext(own, progress, batch, now());
+    // 4. Store.
+    const versions = fit?.versions ?? [];
+    const next = nextProgress(input, fit, { id, nowMs: now() });
+    const isNoted = next.xid !== input.stored.xid || versions.length > 0 || isOld(input.stored, input.databaseMs);
+    if (isNoted && !(await storeNext(pool, { versions, next, before: input.stored, nowMs: now() }))) {
+      await drop();
       return null;
     }
-    // 2. Compute.
-    const { progress, batch } = input;
-    const { rows, next } = await learnBatch(current, catalog, progress, batch);
-    const versions = rows > 0 || !isSound ? await packNext(current, !isSound) : [];
-    // 3. Store.
-    const isNoted = versions.length > 0 || !batch.isComplete || isDue(progress, now());
-    const before = { version: newest.version, progress: input.stored };
-    if (isNoted && !(await storeNext(pool, { versions, next, before, nowMs: now() }))) return null;
-    model = { ...current, version: versions.at(-1)?.version ?? current.version };
+    if (versions.length > 0) own.isFirst = false;
+    own.version = versions.at(-1)?.version ?? own.version;
     limits = afterSuccess(limits, !batch.isComplete && rows < fewRows);
     return { rows, complete: batch.isComplete };
   }
 
-  return async () => {
-    try {
-      return await runOnce();
-    } catch (err) {
-      model = null;
-      limits = smaller(limits);
-      throw err;
-    }
+  return {
+    learn: async () => {
+      try {
+        return await learn();
+      } catch (err) {
+        limits = smaller(limits);
+        await drop();
+        throw err;
+      }
+    },
+    stop: async () => {
+      if (leading === null) return;
+      await drop();
+      await endLead(pool, id);
+    },
   };
 }
 
-async function tryLock(executor: Executor): Promise<boolean> {
-  const { rows } = await executor.query<{ locked: boolean }>(
-    `select pg_try_advisory_xact_lock(${learningLock}) as locked`,
-  );
-  return rows[0]?.locked ?? false;
-}
-
-/** The model of the newest version, from memory where it is that. */
-async function newestModel(executor: Executor, known: Model | null): Promise<Model> {
-  const newest = await newestVersion(executor);
-  const model = known?.version === newest ? known : await loadVersion(executor, newest);
-  if (model === null) throw new Error('the newest version of the ranking model is not complete');
-  if (model !== known) model.keyValues = keyValuesOf(model.click.effects);
-  trackChanges(model);
-  return model;
-}
-
-/**
- * An empty model in place of one that ran away, as those of earlier releases could: all that is stored is learned from
- * anew. Its number is too far from the other's for processes to take it for a change of that.
- */
-function anewAfter({ version }: Model): Model {
-  const model = { ...createModel(), version: version + fullEvery };
-  trackChanges(model);
-  return model;
-}
-
-/** The next version: the first one whole, others as changes, and now and then the whole model once more. */
-async function packNext(model: Model, isFull: boolean): Promise<NewVersion[]> {
-  const version = model.version + 1;
-  const isWhole = isFull || model.version === 0;
-  const versions: NewVersion[] = [{ version, isFull: isWhole, body: await (isWhole ? packModel : packChanges)(model) }];
-  if (isRepeated(version + 1)) versions.push({ version: version + 1, isFull: true, body: await packModel(model) });
-  return versions;
-}
-
-type Next = {
-  versions: readonly NewVersion[];
-  next: Progress;
-  /** State that the run began with. */
-  before: { version: number; progress: Progress };
-  nowMs: number;
-};
-
-/** Stores versions and progress, unless another process changed either since. @returns whether it did */
-const storeNext = (pool: pg.Pool, { versions, next, before, nowMs }: Next): Promise<boolean> =>
-  transaction(pool, async (executor) => {
-    if (!(await tryLock(executor)) || (await newestVersion(executor)) !== before.version) return false;
-    const isSame = JSON.stringify(await readProgress(executor)) === JSON.stringify(before.progress);
-    if (!isSame) return false;
-    for (const version of versions) await insertVersion(executor, { ...version, nowMs });
-    await writeProgress(executor, next);
-    return true;
-  });
-
-/** How often progress is noted while nothing happens (milliseconds). */
-const idleMs = 30_000;
-
-const isDue = ({ marks }: Progress, nowMs: number): boolean => (marks.at(-1)?.[0] ?? 0) < nowMs - idleMs;
-
-const happenings = {
-  click: { trial: 'seen', success: 'clicked' },
-  conversion: { trial: 'awaited', success: 'converted' },
-} as const;
-
-/**
- * Both in the order of their sessions. A model that takes in many trials before all of their successes expects hardly
- * any, and then takes each of them for a wonder.
- */
-function* inOrder(trials: readonly Observation[], successes: readonly Observation[]): Generator<Observation, void> {
-  let at = 0;
-  for (const trial of trials) {
-    for (; (successes[at]?.session_ms ?? Number.POSITIVE_INFINITY) < trial.session_ms; at++)
-      yield successes[at] as Observation;
-    yield trial;
-  }
-  yield* successes.slice(at);
-}
-
-/** Learns from a batch: successes at once, trials at each age by the share that is due then. */
-async function learnBatch(model: Model, catalog: Catalog, progress: Progress, { aged, requests, next }: Batch) {
-  const toShown = createReader(catalog);
-  let [rows, trials] = [0, progress.trials];
-  for (const { kind, age, ...read } of aged) {
-    const share = sharesOf(model[kind].delays)[age] as number;
-    for (const observation of inOrder(read.trials, read.successes)) {
-      if (++rows % sliceSize === 0) await nextTurn();
-      const shown = toShown(observation);
-      if (shown === null) continue;
-      const isTrial = observation.kind === trialOf[kind];
-      learn(model, happenings[kind][isTrial ? 'trial' : 'success'], shown, isTrial ? share : 1);
-      if (!isTrial) noteSuccess(model, observation, shown);
-      else {
-        if (kind === 'click' && age === 0) trials += 1;
-        if (age === provenAge[kind]) countAged(model[kind].rates, shown.offer, 0, 1);
-      }
+/** Starts a thread with the newest version, and has it take in the newest rows that were read before. */
+async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof firstLimits): Promise<Leading> {
+  const version = await newestVersion(pool);
+  // A version that is missing or broken is learned anew.
+  const model = await loadVersion(pool, version).catch(() => null);
+  const progress = await readProgress(pool);
+  const body = model === null || version === 0 ? null : await packModel(model);
+  const thread = await startFitThread({ body, delays: progress.delays ?? null });
+  try {
+    const end = await oldestOpen(pool);
+    const to = continuedIn(progress, end).xid;
+    let from = await rereadFrom(pool, { ...progress, xid: to });
+    while (from !== to) {
+      const batch = await transaction(pool, (executor) => readBatch(executor, { from, to }, limits));
+      await takeAll(thread, catalog, batch.observations, body !== null);
+      from = batch.to;
     }
+  } catch (err) {
+    await thread.end();
+    throw err;
   }
-  const { offers } = catalog.current();
-  await runInSlices(forgetChangedRates(model, (id) => offers.get(id)));
-  const traffic = { ...progress.traffic };
-  for (const { publisher_id: id, hour, requests: count } of requests)
-    traffic[id] = learnTraffic(model, id, traffic[id], [hour, count]);
-  if (model.traffic.changed?.size) rows += 1;
-  if (trials >= nextPriors(progress.trials)) await runInSlices(estimateAllPriors(model));
-  const delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
-  return { rows, next: { ...next, trials, traffic, delays } };
+  return { thread, version, isFirst: true, unfitted: 1, nextFitMs: 0 };
 }
 
-/** The number of trials at which priors are estimated next: each doubling, later each so many. */
-const nextPriors = (trials: number): number =>
-  trials < priorTrials.first
-    ? priorTrials.first
-    : Math.min(
-        2 ** (Math.floor(Math.log2(trials)) + 1),
-        (Math.floor(trials / priorTrials.most) + 1) * priorTrials.most,
-      );
+/** Hands rows to the thread. @param isKnown whether the model knows their sales already */
+async function takeAll(
+  thread: FitThread,
+  catalog: LearningCatalog,
+  observations: readonly Observation[],
+  isKnown = false,
+): Promise<void> {
+  const toEvent = createEventReader(catalog);
+  let events: LearnEvent[] = [];
+  const send = async (): Promise<void> => {
+    await thread.take(events);
+    events = [];
+    await nextTurn();
+  };
+  for (const observation of observations) {
+    const event = toEvent(observation);
+    if (event !== null) events.push(isKnown ? { ...event, sale: null } : event);
+    if (events.length === sliceSize) await send();
+  }
+  if (events.length > 0) await send();
+}
+
+/** Fits, unless the last fit was a short while ago. @returns null where there is nothing to be taken in */
+async function fitNext(
+  leading: Leading,
+  { traffic }: Progress,
+  { requests, isComplete }: Batch,
+  nowMs: number,
+): Promise<FitResult | null> {
+  const isDue = leading.unfitted > 0 && isComplete && performance.now() >= leading.nextFitMs;
+  if (!isDue && requests.length === 0) return null;
+  const { version, isFirst, thread } = leading;
+  const next = isFirst ? firstAfter(version) : version + 1;
+  const result = await thread.fit({ requests, traffic, nowMs, isDue, version: next, isFull: isFirst });
+  if (!isDue) return result;
+  leading.unfitted = 0;
+  leading.nextFitMs = performance.now() + Math.min(maxPauseMs, pausePerFit * result.tookMs);
+  return result;
+}
+
+/** Marks are kept for this long (milliseconds): a learner that starts reads rows again from one of them. */
+const marksMs = 8 * dayMs;
+
+type Input = { progress: Progress; end: string; databaseMs: number; batch: Batch };
+
+function nextProgress(
+  { progress, end, databaseMs, batch }: Input,
+  fit: FitResult | null,
+  { id, nowMs }: { id: string; nowMs: number },
+): Progress {
+  const { to, isComplete } = batch;
+  const delays = fit?.delays ?? progress.delays;
+  return {
+    xid: to,
+    marks: isComplete ? withMark(progress.marks, nowMs, end, marksMs) : progress.marks,
+    traffic: fit?.traffic ?? progress.traffic,
+    ...(delays === undefined ? {} : { delays }),
+    lead: { id, atMs: databaseMs },
+  };
+}
+
+/** A leader notes that it leads this often (milliseconds). */
+const renewMs = 10_000;
+
+const isOld = ({ lead }: Progress, nowMs: number): boolean => lead === null || Math.abs(nowMs - lead.atMs) > renewMs;
 
 /** All transactions before this one have ended. */
 async function oldestOpen(executor: Executor): Promise<string> {
   const { rows } = await executor.query<{ xid: string }>('select pg_snapshot_xmin(pg_current_snapshot())::text as xid');
   return (rows[0] as { xid: string }).xid;
-}
-
-/** Positions from this one on are taken for equal. */
-const maxPosition = 10;
-
-/** Reads what was shown, and to whom; null: the offer or its publisher is no more. */
-function createReader(catalog: Catalog): (observation: Observation) => Shown | null {
-  const { offers, publishers } = catalog.current();
-  return (row) => {
-    const [offer, publisher] = [offers.get(row.offer_id), publishers.get(row.publisher_id)];
-    if (offer === undefined || publisher === undefined) return null;
-    const context = {
-      device: row.device,
-      os: row.os,
-      geo: { country: row.country, timeZone: row.time_zone },
-      loyalty: row.loyalty ?? 'none',
-      custom: new Map(Object.entries(row.custom ?? {})),
-      nowMs: row.session_ms,
-    };
-    const properties = propertiesOf(context, publisher);
-    return {
-      offer,
-      place: placeOf(publisher.id, row.placement),
-      position: Math.min(maxPosition, row.position),
-      properties,
-    };
-  };
-}
-
-function noteSuccess(
-  model: Model,
-  { kind, delay_ms: delayMs, revenue_micros: revenueMicros, publisher_id: publisherId }: Observation,
-  { offer }: Shown,
-): void {
-  const { rates, delays } = model[kind === 'click' ? 'click' : 'conversion'];
-  countAged(rates, offer, 1, 0);
-  if (delayMs !== null) noteDelay(delays, Math.max(0, delayMs));
-  const payout = payoutOf(offer.campaign, publisherId);
-  if (kind !== 'conversion' || payout.kind !== 'cps' || payout.amountMicros === 0 || revenueMicros <= 0) return;
-  const { micros = 0, count = 0 } = model.sales.get(offer.campaign.id) ?? {};
-  // A share of a sale was earned, in millionths of a percent.
-  const saleMicros = (revenueMicros * 100_000_000) / payout.amountMicros;
-  model.sales.set(offer.campaign.id, { micros: micros + saleMicros, count: count + 1 });
 }

@@ -1,7 +1,8 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** An event with what its session says. */
+/** An event with the request of its session. */
 export type Observation = {
+  session_id: string;
   kind: 'impression' | 'click' | 'conversion';
   publisher_id: number;
   offer_id: number;
@@ -15,6 +16,7 @@ export type Observation = {
   loyalty: string | null;
   revenue_micros: number;
   session_ms: number;
+  at_ms: number;
   /** From the impression to the click, from the click to the conversion; null: there is no such event. */
   delay_ms: number | null;
 };
@@ -36,7 +38,8 @@ const earlier = (kind: string): string => `(
   where e.day = t.day and e.session_id = t.session_id and e.offer_id = t.offer_id and e.kind = '${kind}'
 )`;
 
-const columns = `t.publisher_id, t.offer_id, s.placement, s.device, s.os, s.country, s.custom,
+const columns = `t.session_id::text as session_id, t.publisher_id, t.offer_id,
+  (extract(epoch from t.at) * 1000)::float8 as at_ms, s.placement, s.device, s.os, s.country, s.custom,
   coalesce(array_position(s.offer_ids, t.offer_id), 1) as position,
   s.decision::json -> 3 ->> 'timeZone' as time_zone, s.decision::json -> 3 ->> 'loyalty' as loyalty,
   (extract(epoch from s.created_at) * 1000)::float8 as session_ms`;
@@ -44,7 +47,7 @@ const columns = `t.publisher_id, t.offer_id, s.placement, s.device, s.os, s.coun
 /* Found by the index of new rows, never by reading a table from end to end. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
-export const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
+const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
 
 /** Transactions of a part of a range (counts): `most`, but fewer, not below `least`, where they hold more events. */
 type Part = { rows: number; least: number; most: number };
@@ -61,7 +64,8 @@ export async function endOfRange(
   }
 }
 
-async function hasMoreEvents(executor: Executor, { from, to }: Range, count: number): Promise<boolean> {
+/** Whether a range holds more events than a count. */
+export async function hasMoreEvents(executor: Executor, { from, to }: Range, count: number): Promise<boolean> {
   await executor.query(settingsSql);
   const text = `select from events t where ${writtenIn} offset $3 limit 1`;
   return (await executor.query({ name: 'learn_more_events', text, values: [from, to, count] })).rowCount === 1;
@@ -86,7 +90,7 @@ export async function readEvents(
 }
 
 /** Conversions that were booked. One that is taken back later is not unlearned: it was wanted. */
-async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
+export async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
   await executor.query(settingsSql);
   const { rows } = await executor.query<Observation>({
     name: 'learn_conversions',
@@ -97,11 +101,6 @@ async function readConversions(executor: Executor, { from, to }: Range): Promise
   });
   return rows;
 }
-
-export const readSuccesses = {
-  click: (executor: Executor, range: Range) => readEvents(executor, 'click', range),
-  conversion: readConversions,
-};
 
 /** Requests of a publisher in an hour (hours since the epoch). */
 export type RequestCount = { publisher_id: number; hour: number; requests: number };

@@ -1,4 +1,4 @@
-import type { Executor, Transaction } from '../platform/db/pool.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import type { HourCount } from './traffic.ts';
 
 /** SQL of the number of the advisory lock of the process that learns. */
@@ -7,49 +7,59 @@ export const learningLock = "hashtext('perkwire_learning')";
 /** A transaction id before which all had ended at a time. */
 type Mark = [atMs: number, xid: string];
 
-/** Up to which transactions rows were taken in, at each age of `Delays`, and when transactions were. */
+/** The learner that leads, and when it last said so (epoch milliseconds). */
+type Lead = { id: string; atMs: number };
+
+/** State of learning that is stored with each version. */
 export type Progress = {
-  click: string[];
-  conversion: string[];
+  /** Rows of transactions before this one were taken in. */
+  xid: string;
   marks: Mark[];
-  trials: number;
   /** Requests of the hour that is running, by publisher id. */
   traffic: Readonly<Record<string, HourCount>>;
   /** Counts of `Delays`; absent: none are known. */
-  delays?: KnownDelays;
+  delays?: DelayCounts;
+  /** null: no learner leads. */
+  lead: Lead | null;
 };
 
-/** By the kind of success. */
-export type KnownDelays = { click: readonly number[]; conversion: readonly number[] };
+/** Counts of `Delays` by the kind of success. */
+export type DelayCounts = { click: readonly number[]; conversion: readonly number[] };
 
 /** Nothing was taken in. */
-export const noProgress: Progress = { click: [], conversion: [], marks: [], trials: 0, traffic: {} };
+const noProgress: Progress = { xid: '0', marks: [], traffic: {}, lead: null };
+
+/** Progress of the learner of earlier releases, which is left as it is for a rollback. */
+type EarlierProgress = Partial<Pick<Progress, 'marks' | 'traffic' | 'delays'>> & { click?: readonly string[] };
 
 export async function readProgress(executor: Executor): Promise<Progress> {
-  const { rows } = await executor.query<{ progress: Partial<Progress> }>({
-    name: 'learning_progress',
-    text: 'select progress from learning_progress',
+  const { rows } = await executor.query<{ progress: Progress | null; earlier: EarlierProgress | null }>({
+    name: 'ranking_progress',
+    text: `select (select progress from ranking_progress) as progress,
+      (select progress from learning_progress) as earlier`,
   });
-  return { ...noProgress, ...rows[0]?.progress };
+  const { progress = null, earlier = null } = rows[0] ?? {};
+  if (progress !== null) return progress;
+  const { click = [], marks = [], traffic = {}, delays } = earlier ?? {};
+  return { ...noProgress, xid: click[0] ?? '0', marks, traffic, ...(delays === undefined ? {} : { delays }) };
 }
 
 /**
  * Progress where all transactions before `end` have ended. In a cluster that a dump was restored into, numbers begin
- * anew: what is there counts as read, and when transactions were is not known.
+ * anew: rows that are there count as read, and when transactions were is not known.
  */
 export const continuedIn = (progress: Progress, end: string): Progress =>
-  BigInt(progress.click[0] ?? '0') <= BigInt(end)
-    ? progress
-    : { ...progress, click: progress.click.map(() => end), conversion: progress.conversion.map(() => end), marks: [] };
+  BigInt(progress.xid) <= BigInt(end) ? progress : { ...progress, xid: end, marks: [] };
 
-/** How long successes take; null: not known yet. */
-export const readDelays = async (executor: Executor): Promise<KnownDelays | null> =>
+/** Delays of successes; null: not known yet. */
+export const readDelays = async (executor: Executor): Promise<DelayCounts | null> =>
   (await readProgress(executor)).delays ?? null;
 
 export async function writeProgress(executor: Executor, progress: Progress): Promise<void> {
   await executor.query({
-    name: 'write_learning_progress',
-    text: 'update learning_progress set progress = $1',
+    name: 'write_ranking_progress',
+    text: `insert into ranking_progress (progress) values ($1)
+      on conflict (only_row) do update set progress = excluded.progress`,
     values: [progress],
   });
 }
@@ -71,23 +81,3 @@ export function withMark(marks: readonly Mark[], nowMs: number, xid: string, old
   }
   return [...kept, [nowMs, xid]];
 }
-
-/**
- * Has learning take all that a transaction writes for as old as a time: no success of its trials is waited for. To be
- * called at its end, as no process learns from there on. In a cluster where nothing was learned from before.
- */
-export async function markAsOld(executor: Transaction, atMs: number): Promise<void> {
-  await executor.query(`select pg_advisory_xact_lock(${learningLock})`);
-  await executor.query(
-    `update learning_progress set progress = jsonb_set(
-      progress::jsonb, '{marks}',
-      jsonb_build_array(jsonb_build_array($1::float8, (pg_current_xact_id()::text::bigint + 1)::text))
-        || coalesce(progress::jsonb -> 'marks', '[]')
-    )`,
-    [atMs],
-  );
-}
-
-/** The transactions before which all rows are older than an age; null: that is not known. */
-export const markedBefore = (marks: readonly Mark[], atMs: number): string | null =>
-  marks.findLast(([markMs]) => markMs <= atMs)?.[1] ?? null;

@@ -16,24 +16,25 @@ export type Learning = ReturnType<typeof createLearning>;
 export function createLearning({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { pool, logger, now, metrics } = platform.deps;
   const model = createModelSource({ pool, logger });
-  const learnOnce = createLearner({ pool, catalog: catalog.store, now });
+  const learner = createLearner({ pool, catalog: catalog.store, now });
   const jobs: readonly Job[] = [
     {
       name: 'ranking model',
       roles: ['api', 'worker'],
       pauseMs: 1000,
-      locks: 'none: reads model_versions into memory',
+      locks: 'none: reads ranking_versions and model_versions into memory',
       run: model.refresh,
     },
     {
       name: 'learning',
       roles: ['worker'],
       pauseMs: 2000,
-      locks: 'an advisory lock: one process learns; rows of model_versions and learning_progress',
+      locks: 'one process leads, as ranking_progress says; an advisory lock while it stores a version',
       run: async () => {
-        const learned = await learnOnce();
+        const learned = await learner.learn();
         return learned?.complete === false ? 0 : 2000;
       },
+      onStop: learner.stop,
     },
   ];
   new Gauge({
@@ -63,7 +64,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
     read: async () => [{ value: (await state()).stalledPublisherIds.length > 0 ? 1 : 0 }],
   });
   const probes = (app: App): Promise<void> => learningHealthRoute(app, remember(state, healthMaxAgeMs, now));
-  return { name: 'learning', model, learnOnce, probes, jobs: () => jobs, retention };
+  return { name: 'learning', model, probes, jobs: () => jobs, retention };
 }
 
 /** Age up to which a state that was read is answered again (milliseconds). */

@@ -1,10 +1,11 @@
 import type { Offer } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { averageName, bounded, effectLevels, effectOf, groupOf, keyOf, weightName } from './effects.ts';
+import { allFeature, offerFeature, ownLevel, placeFeature, sharedLevel } from './logistic-features.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
-import { highRateOf, type Rate, rateOf, rateSlots } from './rates.ts';
-import { findSlot } from './table.ts';
+import { exposureOf, highRateOf, type Rate, rateOf, rateSlots } from './rates.ts';
+import { findSlot, type Table } from './table.ts';
 
 /** Requests that are equal for a model: of one placement, and with equal properties of those that matter. */
 export type Scope = { click: RateScope; conversion: RateScope };
@@ -59,18 +60,63 @@ export function scopeOf(model: Model, publisherId: number, placement: string, pr
   return { click: of(model.click, keys.click), conversion: of(model.conversion, keys.conversion) };
 }
 
+/** Part of the variance of attributes that is sampled, next to that of offers: more explores for too long. */
+const attributePart = 0.5;
+
 /** The distribution of an offer's rate for a scope, on the first position, and what it may be at most. */
 export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: number } {
   const { model, place } = scope;
-  const slots = rateSlots(model.rates, offer, place);
-  const { mean, shape } = rateOf(model.rates, slots, model.startRate);
   const effect = { mean: 0, variance: 0 };
   for (const one of effectsOf(scope, offer)) {
     effect.mean += one.mean;
     effect.variance += one.variance;
   }
+  if (!model.isLogistic) return earlierRateOf(model, place, offer, effect);
+  const rate = rateOfLogit(logitOf(model, offer, place), effect);
+  return { ...rate, high: highRateOf(model.rates, offer, Number.POSITIVE_INFINITY, rate) };
+}
+
+/** The rate of a normal distribution of logits, as a Gamma distribution of about the same mean and variance. */
+function rateOfLogit(logit: Moments, effect: Moments): Rate {
+  const mean = 1 / (1 + Math.exp(-(logit.mean + effect.mean)));
+  return { mean, shape: 1 / ((1 - mean) ** 2 * (logit.variance + attributePart * effect.variance) + 1e-9) };
+}
+
+type Moments = { mean: number; variance: number };
+
+const firstOf = ({ first, slots, indexOf }: Table, feature: string): number => {
+  const slot = slots[indexOf.get(feature) ?? -1]?.get(0);
+  return slot === undefined ? 0 : (first[slot] as number);
+};
+
+/** The logit of an offer at a placement, without the effects of properties. */
+function logitOf({ rates, startRate }: RateModel, { id }: Offer, place: string): Moments {
+  const { indexOf, slots, first, second } = rates;
+  const all = slots[indexOf.get(allFeature) ?? -1]?.get(0);
+  const start = Math.log(startRate / (1 - startRate));
+  const [base, unknown] = all === undefined ? [start, 1] : [first[all] as number, second[all] as number];
+  const own = slots[indexOf.get(offerFeature) ?? -1]?.get(id);
+  const mean = base + firstOf(rates, placeFeature(place));
+  return own === undefined
+    ? { mean, variance: unknown }
+    : { mean: mean + (first[own] as number), variance: second[own] as number };
+}
+
+function earlierRateOf(
+  { rates, startRate }: RateModel,
+  place: string,
+  offer: Offer,
+  effect: Moments,
+): Rate & { high: number } {
+  const slots = rateSlots(rates, offer, place);
+  const { mean, shape } = rateOf(rates, slots, startRate);
   const rate = { mean: mean * Math.exp(bounded(effect.mean)), shape: 1 / (1 / shape + effect.variance) };
-  return { ...rate, high: highRateOf(model.rates, offer, slots, rate) };
+  return { ...rate, high: earlierHighRateOf(rates, offer, slots, rate) };
+}
+
+function earlierHighRateOf(rates: Table, offer: Offer, slots: readonly number[], rate: Rate): number {
+  const exposure = exposureOf(rates, slots);
+  return exposure === null ? 1 : highRateOf(rates, offer, exposure, rate);
 }
 
 /** What the rates of an offer may be at most, at any placement: 1 until it is proven. */
@@ -81,21 +127,50 @@ export const highRatesOf = ({ click, conversion }: Model, offer: Offer): HighRat
   conversion: highRateAnywhere(conversion, offer),
 });
 
-function highRateAnywhere({ rates, startRate }: RateModel, offer: Offer): number {
+function highRateAnywhere(model: RateModel, offer: Offer): number {
+  const { rates, startRate } = model;
+  const noEffect = { mean: 0, variance: 0 };
+  if (model.isLogistic)
+    return highRateOf(rates, offer, Number.POSITIVE_INFINITY, rateOfLogit(logitOf(model, offer, ''), noEffect));
   const slots = rateSlots(rates, offer, '');
-  return highRateOf(rates, offer, slots, rateOf(rates, slots, startRate));
+  return earlierHighRateOf(rates, offer, slots, rateOf(rates, slots, startRate));
 }
 
-/** The effects of the properties on an offer's rate: mean and variance of its logarithm. */
-export function effectsOf(scope: RateScope, offer: Offer): Effect[] {
+/** Effect of a property on an offer's rate: mean and variance, of the logit or (earlier releases) of its logarithm. */
+export type Effect = { property: Property; mean: number; variance: number };
+
+/** The effects of the properties of a scope on an offer's rate. */
+export const effectsOf = (scope: RateScope, offer: Offer): Effect[] =>
+  scope.model.isLogistic ? logisticEffectsOf(scope, offer) : earlierEffectsOf(scope, offer);
+
+/** Effects that all offers share, and those of the offer only. */
+const logisticLevels = [
+  { name: sharedLevel, entity: () => 0, isSampled: false },
+  { name: ownLevel, entity: ({ id }: Offer) => id, isSampled: true },
+];
+
+function logisticEffectsOf(scope: RateScope, offer: Offer): Effect[] {
+  const { first, second, slots } = scope.model.effects.weights;
+  const effects: Effect[] = [];
+  for (const { name, entity, isSampled } of logisticLevels)
+    for (const { property, weight, prior } of featuresOf(scope, name, '')) {
+      if (prior < leastPrior) continue;
+      const slot = slots[weight]?.get(entity(offer));
+      const [mean, variance] = slot === undefined ? [0, prior] : [first[slot] as number, second[slot] as number];
+      effects.push({ property, mean, variance: isSampled ? variance : 0 });
+    }
+  return effects;
+}
+
+function earlierEffectsOf(scope: RateScope, offer: Offer): Effect[] {
   const { weights } = scope.model.effects;
-  const found: Effect[] = [];
+  const effects: Effect[] = [];
   for (const level of effectLevels) {
     const entity = level.entity(offer);
     for (const { property, prior, ...feature } of featuresOf(scope, level.name, level.part(offer))) {
       const average = findSlot(weights, feature.average, entity);
       if (average === -1) {
-        found.push({ property, mean: 0, variance: prior });
+        effects.push({ property, mean: 0, variance: prior });
         continue;
       }
       const weight = findSlot(weights, feature.weight, entity);
@@ -103,13 +178,11 @@ export function effectsOf(scope: RateScope, offer: Offer): Effect[] {
         weight === -1
           ? { mean: -(weights.first[average] as number), variance: prior, input: 1 }
           : effectOf(weights, { weight, average, prior });
-      found.push({ property, mean, variance: input * input * variance });
+      effects.push({ property, mean, variance: input * input * variance });
     }
   }
-  return found;
+  return effects;
 }
-
-export type Effect = { property: Property; mean: number; variance: number };
 
 function featuresOf({ model, properties, features }: RateScope, level: string, part: string): readonly Feature[] {
   const { weights, priors } = model.effects;

@@ -7,8 +7,23 @@ type Row = { version: string; is_full: boolean; body: Buffer };
 /** `body` null: it repeats the version before. */
 type FollowingRow = { version: string; body: Buffer | null };
 
+/**
+ * Versions of the logistic model, and those of earlier releases: their numbers end where the others begin, so that a
+ * release that is rolled back to reads none that it does not understand.
+ */
+const allVersions = `(
+  select version, is_full, body, made_at from model_versions
+  union all select version, is_full, body, made_at from ranking_versions
+) as versions`;
+
+/** Versions of earlier releases have numbers up to this. */
+const lastEarlierVersion = 1_000_000_000;
+
+/** The number of the first version that a learner stores after a start: too far from the last to be read as changes. */
+export const firstAfter = (version: number): number => Math.max(lastEarlierVersion, version) + fullEvery + 1;
+
 /** A whole model is stored each so many versions (count): as many are read at most to build one. */
-export const fullEvery = 256;
+const fullEvery = 256;
 
 /** Whole versions of these numbers repeat the one before: only who begins with them reads them. */
 export const isRepeated = (version: number): boolean => version % fullEvery === 0;
@@ -22,7 +37,7 @@ export async function insertVersion(
 ): Promise<void> {
   await executor.query({
     name: 'insert_model_version',
-    text: 'insert into model_versions (version, is_full, body, made_at) values ($1, $2, $3, $4)',
+    text: 'insert into ranking_versions (version, is_full, body, made_at) values ($1, $2, $3, $4)',
     values: [version, isFull, body, new Date(nowMs)],
   });
 }
@@ -31,7 +46,8 @@ export async function insertVersion(
 export async function newestVersion(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ version: string }>({
     name: 'newest_model_version',
-    text: 'select coalesce(max(version), 0) as version from model_versions',
+    text: `select greatest((select max(version) from model_versions), (select max(version) from ranking_versions), 0)
+      as version`,
   });
   return Number(rows[0]?.version ?? 0);
 }
@@ -43,8 +59,8 @@ export async function newestVersion(executor: Executor): Promise<number> {
 export async function loadVersion(executor: Executor, version: number): Promise<Model | null> {
   if (version === 0) return createModel();
   const { rows } = await executor.query<Row>(
-    `select version, is_full, body from model_versions
-    where version <= $1 and version >= (select max(version) from model_versions where is_full and version <= $1)
+    `select version, is_full, body from ${allVersions}
+    where version <= $1 and version >= (select max(version) from ${allVersions} where is_full and version <= $1)
     order by version`,
     [version],
   );
@@ -61,7 +77,7 @@ export async function versionsAfter(executor: Executor, version: number): Promis
   const { rows } = await executor.query<FollowingRow>({
     name: 'model_versions_after',
     text: `select version, case when is_full and version % ${fullEvery} = 0 then null else body end as body
-      from model_versions where version > $1 order by version limit 50`,
+      from ${allVersions} where version > $1 order by version limit 50`,
     values: [version],
   });
   return rows.filter((row, at) => Number(row.version) === version + at + 1);
@@ -78,12 +94,15 @@ const keptMs = 8 * dayMs;
 
 /** Retention: deletes what no decision of the last week was made with. */
 export async function deleteOldVersions(executor: Executor, nowMs: number): Promise<number> {
-  const { rowCount } = await executor.query(
-    `delete from model_versions where version <
-      (select max(version) from model_versions where is_full and made_at < $1)`,
-    [new Date(nowMs - keptMs)],
-  );
-  return rowCount ?? 0;
+  let deleted = 0;
+  for (const table of ['model_versions', 'ranking_versions']) {
+    const { rowCount } = await executor.query(
+      `delete from ${table} where version < (select max(version) from ${table} where is_full and made_at < $1)`,
+      [new Date(nowMs - keptMs)],
+    );
+    deleted += rowCount ?? 0;
+  }
+  return deleted;
 }
 
 /** Models of versions that are asked for in their order, each read from what changed since the one before. */
@@ -114,11 +133,11 @@ export async function findStretches(executor: Executor, sinceMs: number, nowMs: 
   const { rows } = await executor.query<{ first: number; last: number; from_ms: number; to_ms: number }>(
     `with whole as (
       select version, made_at, lead(version) over (order by version) as next from (
-        select version, made_at from model_versions where is_full union all select 0, '-infinity'
+        select version, made_at from ${allVersions} where is_full union all select 0, '-infinity'
       ) as known
     ), since as (
       select *, count(*) over () as total, row_number() over (order by version) as place from whole
-      where coalesce((select made_at from model_versions where version = next), 'infinity') > $1::timestamptz
+      where coalesce((select made_at from ${allVersions} where version = next), 'infinity') > $1::timestamptz
     ), stretches as (
       select version as first, made_at,
         case when total > ${maxStretches} then version + ${stretchLength} else next end as after
@@ -126,7 +145,7 @@ export async function findStretches(executor: Executor, sinceMs: number, nowMs: 
     )
     select first::float8, coalesce(after - 1, 9e15)::float8 as last,
       extract(epoch from greatest(made_at, $1::timestamptz))::float8 * 1000 as from_ms,
-      coalesce(extract(epoch from (select made_at from model_versions where version = after))::float8 * 1000,
+      coalesce(extract(epoch from (select made_at from ${allVersions} where version = after))::float8 * 1000,
         $2::float8) as to_ms
     from stretches order by first`,
     [new Date(sinceMs), nowMs],

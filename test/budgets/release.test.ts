@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { afterStep, type Known, stepAgesMs } from '../../src/budgets/release.ts';
 import { type PayingEvent, payingEventOf } from '../../src/catalog/paying-event.ts';
 import { createDelays, noteDelay } from '../../src/learning/delays.ts';
-import type { KnownDelays } from '../../src/learning/progress.ts';
+import type { DelayCounts } from '../../src/learning/progress.ts';
 import type { HighRates } from '../../src/learning/score.ts';
 
 const unproven: HighRates = { click: 1, conversion: 1 };
@@ -11,7 +11,7 @@ const proven: HighRates = { click: 1 / 8, conversion: 1 / 16 };
 /** What is paid. */
 const full = 1024;
 
-type Case = { paidBy: PayingEvent; rates?: HighRates; delays?: KnownDelays | null; isClicked?: boolean };
+type Case = { paidBy: PayingEvent; rates?: HighRates; delays?: DelayCounts | null; isClicked?: boolean };
 
 /** What an answer reserves of it. */
 function reserved({ paidBy, rates = unproven }: Case) {
@@ -71,12 +71,12 @@ describe('money is let go', () => {
 
   test('at once where the learned delays say so, and late where they do', () => {
     const [quick, slow] = [known(3, 60), known(30, 30_000)];
-    const click = (ageS: number, delays: KnownDelays) =>
+    const click = (ageS: number, delays: DelayCounts) =>
       leftAt(ageS, { paidBy: 'click', rates: proven, delays }).micros;
     expect(click(10, quick)).toBe(0);
     expect(click(10, slow)).toBeGreaterThan(120);
     expect(click(75, slow)).toBe(0);
-    const conversion = (ageS: number, delays: KnownDelays) =>
+    const conversion = (ageS: number, delays: DelayCounts) =>
       leftAt(ageS, { paidBy: 'conversion', isClicked: true, delays }).micros;
     expect(conversion(hours(1), quick)).toBe(0);
     expect(conversion(hours(3), slow)).toBeGreaterThan(900);
@@ -88,7 +88,7 @@ describe('money is let go', () => {
 });
 
 /** What is known after so many successes of a delay each (seconds). */
-function known(click: number, conversion: number, successes = 500): KnownDelays {
+function known(click: number, conversion: number, successes = 500): DelayCounts {
   const delays = { click: createDelays('click'), conversion: createDelays('conversion') };
   for (let at = 0; at < successes; at++) {
     noteDelay(delays.click, click * 1000);

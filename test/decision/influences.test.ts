@@ -1,31 +1,26 @@
 import { expect, test } from 'vitest';
 import { explain } from '../../src/decision/explain.ts';
-import { createModel, learn, placeOf } from '../../src/learning/model.ts';
-import { propertiesOf } from '../../src/learning/properties.ts';
+import { mix } from '../../src/decision/random.ts';
 import { apiInfluence, influenceText, type ReasonFormat } from '../../src/offers/fetch/reason-text.ts';
 import { inLanguage } from '../../src/platform/i18n/reader.ts';
+import { simulateLearner, startMs } from '../learning/support.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from './support.ts';
 
 test('an explanation names what of the request moved the score most, and by how much, in words', () => {
-  const offers = offersOf(campaignOf(1, { payout: pays('cpc', 1) }));
+  const offers = offersOf(campaignOf(1, { payout: pays('cpc', 1) }), campaignOf(2, { payout: pays('cpc', 1) }));
   const publisher = publisherWith(offers);
-  const model = createModel();
-  const inputFor = (device: string, plan: string) =>
-    inputOf(publisher, { model, context: { device, custom: new Map([['plan', plan]]) } });
-  for (let at = 0; at < 3000; at++) {
+  const learner = simulateLearner();
+  for (let at = 0; at < 6000; at++) {
     const device = at % 2 === 0 ? 'mobile' : 'desktop';
-    const { context } = inputFor(device, ['gold', 'free'][Math.floor(at / 2) % 2] as string);
-    const properties = propertiesOf(context, publisher);
-    const shown = {
-      offer: offers[0] as (typeof offers)[number],
-      place: placeOf(1, 'checkout'),
-      position: 1,
-      properties,
-    };
-    learn(model, 'seen', shown);
-    if (at % (device === 'mobile' ? 10 : 33) === 0) learn(model, 'clicked', shown);
+    const plan = ['gold', 'free'][Math.floor(at / 2) % 2] as string;
+    const offer = offers[mix(at, 1) % 2] as (typeof offers)[number];
+    const rate = device === 'mobile' && offer.id === 1 ? 0.3 : 0.05;
+    learner.show({ offer, atMs: startMs + 10 * at, rate, device, custom: { plan } });
+    if (at % 200 === 199) learner.learn(startMs + 10 * at);
   }
-  const [own] = explain(inputFor('mobile', 'gold'));
+  const inputFor = (device: string, plan: string) =>
+    inputOf(publisher, { model: { ...learner.model }, context: { device, custom: new Map([['plan', plan]]) } });
+  const own = explain(inputFor('mobile', 'gold')).find(({ offer }) => offer.id === 1);
   expect(own?.influences[0]).toMatchObject({ property: 'device', value: 'mobile' });
   expect(own?.influences[0]?.factor).toBeGreaterThan(1.1);
   expect(own?.influences.length).toBeLessThanOrEqual(3);

@@ -4,8 +4,10 @@ import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceR
 import { buildIndex } from '../../src/decision/build-index.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
-import { createModel, emptyModel, type Model, placeOf } from '../../src/learning/model.ts';
-import { addedRateSlots, count } from '../../src/learning/rates.ts';
+import { allFeature, offerFeature } from '../../src/learning/logistic-features.ts';
+import { createModel, emptyModel, type Model, type RateModel } from '../../src/learning/model.ts';
+import { agedFeature } from '../../src/learning/rates.ts';
+import { addFeature, setPair, slotOf } from '../../src/learning/table.ts';
 import { wantedOf } from '../../src/platform/i18n/reader.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
@@ -227,18 +229,27 @@ export const counts = (impressions: number, clicks: number, conversions = 0): Co
   conversions,
 });
 
-/** A model that has counted what happened to offers at a placement of publisher 1. */
+/** A model that has learned what happened to offers: with one success at the start rate before anything is known. */
 export function modelOf(
   offers: readonly Offer[],
   known: ReadonlyMap<number, Counts>,
-  { placement = 'checkout', model = createModel() }: { placement?: string; model?: Model } = {},
+  { model = createModel() }: { model?: Model } = {},
 ): Model {
-  for (const offer of offers) {
-    const own = known.get(offer.id);
+  for (const { id } of offers) {
+    const own = known.get(id);
     if (own === undefined) continue;
-    const place = placeOf(1, placement);
-    count(model.click.rates, addedRateSlots(model.click.rates, offer, place), own.clicks, own.impressions);
-    count(model.conversion.rates, addedRateSlots(model.conversion.rates, offer, place), own.conversions, own.clicks);
+    setRate(model.click, id, own.clicks, own.impressions);
+    setRate(model.conversion, id, own.conversions, own.clicks);
   }
   return { ...model, version: model.version + 1 };
+}
+
+function setRate({ rates, startRate }: RateModel, id: number, successes: number, trials: number): void {
+  const set = (feature: string, entity: number, first: number, second: number): void =>
+    setPair(rates, slotOf(rates, addFeature(rates, feature), entity), first, second);
+  const rate = Math.min(0.999, (successes + 1) / (trials + 1 / startRate));
+  const logit = (p: number): number => Math.log(p / (1 - p));
+  set(allFeature, 0, logit(startRate), 1);
+  set(offerFeature, id, logit(rate) - logit(startRate), 1 / ((successes + 1) * (1 - rate)));
+  set(agedFeature, id, successes, trials);
 }

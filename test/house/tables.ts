@@ -55,7 +55,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'experiments',
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },
   },
-  ...owned('learning', ['learning_progress', 'model_versions']),
+  ...owned('learning', ['learning_progress', 'model_versions', 'ranking_progress', 'ranking_versions']),
   ...owned('budgets', ['campaign_usage', 'cap_reservations', 'cap_slices']),
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),

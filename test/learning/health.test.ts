@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { checkLearning } from '../../src/alerts/checks.ts';
-import { createLearner } from '../../src/learning/learner.ts';
+import { createLearner, type Learner } from '../../src/learning/learner.ts';
+import { newestVersion } from '../../src/learning/versions.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -14,6 +15,16 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
+const learners: Learner[] = [];
+const startLearner = (): Learner => {
+  const learner = createLearner({ ...t.deps, now });
+  learners.push(learner);
+  return learner;
+};
+afterEach(async () => {
+  for (const learner of learners.splice(0)) await learner.stop();
+});
+
 const visit = async (): Promise<void> => {
   const { offers } = await fetchOffers(t);
   for (const { pixel } of offers) await call(t, pixel);
@@ -25,7 +36,7 @@ const health = async (): Promise<[number, string]> => {
   return [answer.statusCode, answer.json().status];
 };
 
-const learnAll = (learn: ReturnType<typeof createLearner>) =>
+const learnAll = ({ learn }: Learner) =>
   expect.poll(async () => (await learn())?.complete, { timeout: 60_000 }).toBe(true);
 
 test('health, alert, metric and system page tell of events that have waited for a minute', async () => {
@@ -45,7 +56,7 @@ test('health, alert, metric and system page tell of events that have waited for 
   expect((await operator.get('/dashboard/operator/system')).body).toContain('has learned nothing new');
   expect((await t.deps.metrics.registry.getSingleMetricAsString('perkwire_learning_stalled')).trim()).toMatch(/ 1$/);
 
-  await learnAll(createLearner({ ...t.deps, now }));
+  await learnAll(startLearner());
   expect(await health()).toEqual([200, 'ok']);
   await checkLearning(t.deps);
   expect(await alerts()).toEqual([{ publisher_id: t.publisher.id, over: true }]);
@@ -53,26 +64,26 @@ test('health, alert, metric and system page tell of events that have waited for 
 });
 
 test('a quiet night is no stall', async () => {
-  await learnAll(createLearner({ ...t.deps, now }));
+  await learnAll(startLearner());
   clock.aheadMs += 30 * minuteMs;
   expect(await health()).toEqual([200, 'ok']);
 });
 
 test('a learner that fails is told of, and goes on with fewer rows at a time until it succeeds', async () => {
-  const learn = createLearner({ ...t.deps, now });
+  const learner = startLearner();
   await t.pool.query(`create function fail() returns trigger language plpgsql as
     $$ begin raise exception 'no room'; end $$`);
-  await t.pool.query('create trigger fail before insert on model_versions for each row execute function fail()');
+  await t.pool.query('create trigger fail before insert on ranking_versions for each row execute function fail()');
   await visit();
-  for (let run = 0; run < 5; run++) await expect(learn()).rejects.toThrow('no room');
+  for (let run = 0; run < 5; run++) await expect(learner.learn()).rejects.toThrow('no room');
   clock.aheadMs += 2 * minuteMs;
   expect(await health()).toEqual([503, 'stalled']);
   await t.pool.query('drop function fail cascade');
-  await learnAll(learn);
+  await learnAll(learner);
   expect(await health()).toEqual([200, 'ok']);
 });
 
-test('a fit that takes longer than a transaction may stay open is stored all the same', async () => {
+test('rows that take longer to read than a transaction may stay open are learned from all the same', async () => {
   await visit();
   const { current } = t.deps.catalog;
   let isSlow = true;
@@ -84,7 +95,11 @@ test('a fit that takes longer than a transaction may stay open is stored all the
       return current();
     },
   };
-  const learn = createLearner({ ...t.deps, catalog, now });
-  await expect.poll(async () => (await learn())?.rows ?? 0, { timeout: 60_000 }).toBeGreaterThan(0);
+  const learner = createLearner({ ...t.deps, catalog, now });
+  learners.push(learner);
+  const before = await newestVersion(t.pool);
+  await expect
+    .poll(() => learner.learn().then(() => newestVersion(t.pool)), { timeout: 60_000 })
+    .toBeGreaterThan(before);
   expect(isSlow).toBe(false);
 });

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLearner } from '../../src/learning/learner.ts';
-import type { Model } from '../../src/learning/model.ts';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { packModel } from '../../src/learning/codec.ts';
+import { createLearner, type Learner } from '../../src/learning/learner.ts';
+import { createModel, type Model } from '../../src/learning/model.ts';
 import { readProgress, writeProgress } from '../../src/learning/progress.ts';
+import { agedFeature } from '../../src/learning/rates.ts';
 import { createModelSource } from '../../src/learning/source.ts';
-import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { hourMs, minuteMs } from '../../src/platform/lib/time.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
@@ -21,6 +22,18 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
+/** Learners of the test that runs. They are two minutes ahead, so that all impressions are old enough to be counted. */
+const learners: Learner[] = [];
+const aheadOfEvents = (): number => now() + 2 * minuteMs;
+function startLearner(over: Partial<Parameters<typeof createLearner>[0]> = {}): () => ReturnType<Learner['learn']> {
+  const learner = createLearner({ ...t.deps, now: aheadOfEvents, ...over });
+  learners.push(learner);
+  return learner.learn;
+}
+afterEach(async () => {
+  for (const learner of learners.splice(0)) await learner.stop();
+});
+
 const clickSql = `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
   select day, session_id, offer_id, 'click', publisher_id, campaign_id, position, at + interval '3 seconds'
   from events where session_id = $1 and position = $2`;
@@ -36,7 +49,6 @@ async function visit(rounds: number): Promise<void> {
     const { session_id, offers } = answer.json().data as { session_id: string; offers: { pixel: string }[] };
     for (const { pixel } of offers) await call(t, pixel);
     // Stored, because a click this soon after its impression would not count.
-    // At both positions in turn: so many clicks of one offer would be taken for a changed rate.
     if (at % 3 === 0) await t.pool.query(clickSql, [session_id, 1 + ((at / 3) % 2)]);
   }
 }
@@ -53,19 +65,22 @@ async function rawCounts(): Promise<{ impressions: number; clicks: number }> {
 /** Clicks and impressions that the newest version was learned from. */
 async function learnedCounts(): Promise<{ impressions: number; clicks: number }> {
   const model = await loadVersion(t.pool, await newestVersion(t.pool));
-  const { rates } = model?.click ?? {};
-  if (rates === undefined) throw new Error('no model');
-  const { rows } = await t.pool.query('select progress from learning_progress');
-  const clicks = rates.first[findSlot(rates, rates.indexOf.get('all') ?? -1, 0)] ?? 0;
-  return { impressions: rows[0].progress.trials, clicks };
+  if (model === null) throw new Error('no model');
+  const { indexOf, slots, first, second } = model.click.rates;
+  const counts = { impressions: 0, clicks: 0 };
+  for (const slot of slots[indexOf.get(agedFeature) ?? -1]?.values() ?? []) {
+    counts.clicks += first[slot] as number;
+    counts.impressions += second[slot] as number;
+  }
+  return counts;
 }
 
 /** Runs learners until nothing is left: a transaction of another test may be open for a while. */
-async function learnAll(...learners: (() => Promise<unknown>)[]): Promise<void> {
+async function learnAll(...running: (() => Promise<unknown>)[]): Promise<void> {
   await expect
     .poll(
       async () => {
-        await Promise.all(learners.map((learn) => learn()));
+        await Promise.all(running.map((learn) => learn()));
         return learnedCounts();
       },
       { timeout: 60_000 },
@@ -73,38 +88,51 @@ async function learnAll(...learners: (() => Promise<unknown>)[]): Promise<void> 
     .toEqual(await rawCounts());
 }
 
-test('every event is learned from once: in steps, by two processes at a time, and after one was killed', async () => {
-  const [one, other] = [createLearner(t.deps), createLearner(t.deps)];
+test('one of several learners leads; another takes over where it stops, or is not heard of', async () => {
+  const [one, other] = [createLearner({ ...t.deps, now: aheadOfEvents }), startLearner()];
   await visit(6);
-  await learnAll(one);
-  await visit(6);
-  await learnAll(one, other);
+  await learnAll(one.learn);
+  expect(await other()).toBeNull();
+  await visit(3);
+  await learnAll(one.learn, other);
+  await one.stop();
+  await visit(3);
+  await learnAll(other);
+  // As if the leader had said nothing for a minute.
+  const progress = await readProgress(t.pool);
+  await writeProgress(t.pool, { ...progress, lead: { id: 'silent', atMs: Date.now() - minuteMs } });
+  const later = startLearner();
+  await visit(3);
+  await learnAll(later);
+  expect(await other()).toBeNull();
+});
 
-  await visit(6);
+test('every event is learned from once, also after the learner was killed while it stored a version', async () => {
+  const learn = startLearner();
+  await learnAll(learn);
   await t.pool.query(`create function fail() returns trigger language plpgsql as
     $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`);
-  await t.pool.query('create trigger fail after insert on model_versions for each row execute function fail()');
+  await t.pool.query('create trigger fail after insert on ranking_versions for each row execute function fail()');
   await expect
     .poll(
-      () =>
-        one().then(
+      async () => {
+        await visit(1);
+        return learn().then(
           () => 'learned',
           () => 'killed',
-        ),
+        );
+      },
       { timeout: 60_000 },
     )
     .toBe('killed');
   await t.pool.query('drop function fail cascade');
-  await learnAll(one);
+  await learnAll(learn);
   await visit(3);
-  await learnAll(other);
-  await one();
-  expect(await learnedCounts()).toEqual(await rawCounts());
-  expect((await rawCounts()).clicks).toBe(7);
+  await learnAll(learn);
 });
 
 test('requests are learned by the hour of the week, each once, and become known when their hour is over', async () => {
-  const learn = createLearner(t.deps);
+  const learn = startLearner();
   await learnAll(learn);
   const requests = async (): Promise<number> => {
     const model = await loadVersion(t.pool, await newestVersion(t.pool));
@@ -117,7 +145,7 @@ test('requests are learned by the hour of the week, each once, and become known 
   const { rows } = await t.pool.query<{ all: number }>('select count(*)::integer as all from sessions where not dev');
   // As if an hour had gone by since all requests so far.
   await t.pool.query(
-    `update learning_progress set progress = jsonb_set(progress::jsonb, '{traffic}', (
+    `update ranking_progress set progress = jsonb_set(progress::jsonb, '{traffic}', (
       select jsonb_object_agg(key, jsonb_build_array((value ->> 0)::integer - 1, value -> 1))
       from jsonb_each(progress::jsonb -> 'traffic')))`,
   );
@@ -131,34 +159,8 @@ test('requests are learned by the hour of the week, each once, and become known 
 const passTransactions = (count: number) =>
   t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
 
-test('what comes of age at once is taken in step by step', async () => {
-  const clock = { ms: now() };
-  const learn = createLearner({ ...t.deps, now: () => clock.ms });
-  const takeAged = async (): Promise<number[]> => {
-    clock.ms += 10 * minuteMs;
-    const rows: number[] = [];
-    for (let complete = false; !complete; ) {
-      const learned = await learn();
-      rows.push(learned?.rows ?? 0);
-      complete = learned?.complete ?? false;
-    }
-    return rows;
-  };
-  await learnAll(learn);
-  await takeAged();
-  await visit(2);
-  await passTransactions(25_000);
-  await visit(2);
-  clock.ms += 10 * minuteMs;
-  await learnAll(learn);
-  const rows = await takeAged();
-  expect(rows.filter((count) => count > 0).length).toBeGreaterThan(1);
-  await learnAll(learn);
-});
-
 test('much that comes after a time without anything is taken in step by step, too', async () => {
-  const nowMs = now();
-  const learn = createLearner({ ...t.deps, now: () => nowMs });
+  const learn = startLearner();
   await learnAll(learn);
   await visit(1);
   const { rows: sessions } = await t.pool.query('select id, day::text from sessions order by created_at desc limit 1');
@@ -182,17 +184,13 @@ test('much that comes after a time without anything is taken in step by step, to
 });
 
 test('after a restore, where transaction numbers begin anew, learning goes on', async () => {
-  const learn = createLearner(t.deps);
+  const learn = startLearner();
   await learnAll(learn);
   await rollUpAll(t);
   await moveAhead(t.pool);
-  const { click, conversion, marks, ...progress } = await readProgress(t.pool);
-  const ahead = (xid: string): string => String(BigInt(xid) + 1_000_000_000n);
-  await writeProgress(t.pool, {
-    ...progress,
-    ...{ click: click.map(ahead), conversion: conversion.map(ahead) },
-    marks: marks.map(([atMs, xid]) => [atMs, ahead(xid)]),
-  });
+  const { xid, marks, ...progress } = await readProgress(t.pool);
+  const ahead = (id: string): string => String(BigInt(id) + 1_000_000_000n);
+  await writeProgress(t.pool, { ...progress, xid: ahead(xid), marks: marks.map(([atMs, id]) => [atMs, ahead(id)]) });
   await continueRestoredRollups(t.databaseUrl);
   await learn();
   await visit(3);
@@ -210,39 +208,48 @@ test('an offer that is removed while it is learned from is left out, and everyth
     },
   };
   const before = await newestVersion(t.pool);
-  const learn = createLearner({ ...t.deps, catalog });
+  const learn = startLearner({ catalog });
   await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBeGreaterThan(before);
 });
 
 test('a whole version now and then repeats the one before: who has that does not read it', async () => {
-  await t.pool.query('update model_versions set version = version + 254 - (select max(version) from model_versions)');
+  // So that the first version of the next learner is the last but one before a whole one.
+  const whole = 1_000_000_000 + 10_000 * 256;
+  await t.pool.query(
+    'update ranking_versions set version = version + $1 - (select max(version) from ranking_versions)',
+    [whole - 257 - 2],
+  );
+  const learn = startLearner();
+  await visit(2);
+  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBe(whole - 2);
   const source = createModelSource(t.deps);
   await source.refresh();
   await visit(2);
-  const learn = createLearner(t.deps);
-  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBeGreaterThan(254);
+  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBe(whole);
   const { rows } = await t.pool.query(
-    'select version::int, is_full from model_versions where version > 254 order by version limit 2',
+    'select version::int, is_full from ranking_versions where version >= $1 order by version',
+    [whole - 1],
   );
   expect(rows).toEqual([
-    { version: 255, is_full: false },
-    { version: 256, is_full: true },
+    { version: whole - 1, is_full: false },
+    { version: whole, is_full: true },
   ]);
-  const setBody = (body: unknown) => t.pool.query('update model_versions set body = $1 where version = 256', [body]);
-  const { rows: whole } = await t.pool.query('select body from model_versions where version = 256');
+  const setBody = (body: unknown) =>
+    t.pool.query('update ranking_versions set body = $1 where version = $2', [body, whole]);
+  const { rows: stored } = await t.pool.query('select body from ranking_versions where version = $1', [whole]);
   await setBody('broken');
   await source.refresh();
-  await setBody(whole[0].body);
-  const newest = await newestVersion(t.pool);
-  expect([source.current().version, source.isBroken()]).toEqual([newest, false]);
+  await setBody(stored[0].body);
+  expect([source.current().version, source.isBroken()]).toEqual([whole, false]);
   const numbersOf = (model: Model | null) => model?.click.rates.first.slice(0, model.click.rates.size).sort();
-  expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, newest)));
+  expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, whole)));
 });
 
 test('a version that comes while others are read is followed: no process goes back and reads the whole', async () => {
   const insertNext = async (): Promise<void> => {
-    await t.pool.query(`insert into model_versions select max(version) + 1, false,
-      (select body from model_versions where not is_full order by version desc limit 1), now() from model_versions`);
+    await t.pool.query(`insert into ranking_versions select max(version) + 1, false,
+      (select body from ranking_versions where not is_full order by version desc limit 1), now()
+      from ranking_versions`);
   };
   const statements: string[] = [];
   const query = async (statement: string | { name: string }, values?: unknown[]) => {
@@ -266,15 +273,39 @@ test('a broken or missing version is not taken over: the last good one serves un
   await source.refresh();
   const good = source.current().version;
   expect(good).toBe(await newestVersion(t.pool));
-  await t.pool.query("insert into model_versions values ($1, false, 'broken', now())", [good + 1]);
+  await t.pool.query("insert into ranking_versions values ($1, false, 'broken', now())", [good + 1]);
   await source.refresh();
   expect([source.current().version, source.isBroken()]).toEqual([good, true]);
-  await t.pool.query('delete from model_versions where version = $1', [good + 1]);
+  await t.pool.query('delete from ranking_versions where version = $1', [good + 1]);
   await t.pool.query(
-    `insert into model_versions select $1, true, body, now() from model_versions
+    `insert into ranking_versions select $1, true, body, now() from ranking_versions
     where is_full order by version limit 1`,
     [good + 2],
   );
   await source.refresh();
   expect([source.current().version, source.isBroken()]).toEqual([good + 2, false]);
+});
+
+test('a start learns from the rows that are stored, and replaces the model of an earlier release', async () => {
+  await t.pool.query('truncate ranking_versions, ranking_progress');
+  const model = createModel();
+  model.sales.set(1, { micros: 5_000_000, count: 1 });
+  model.click.isLogistic = false;
+  await t.pool.query('insert into model_versions values (7, true, $1, now())', [await packModel(model)]);
+  const { rows } = await t.pool.query('select pg_current_xact_id()::text as xid');
+  const progress = { click: [rows[0].xid], marks: [], traffic: {} };
+  await t.pool.query('update learning_progress set progress = $1', [progress]);
+  const source = createModelSource(t.deps);
+  await source.refresh();
+  expect([source.current().version, source.current().click.isLogistic]).toEqual([7, false]);
+
+  const learn = startLearner();
+  await learnAll(learn);
+  await source.refresh();
+  expect(source.current().version).toBeGreaterThan(1_000_000_000);
+  expect(source.current().click.isLogistic).toBe(true);
+  expect(source.current().sales).toEqual(model.sales);
+  // For a rollback.
+  const { rows: left } = await t.pool.query('select version::int, progress from model_versions, learning_progress');
+  expect(left).toEqual([{ version: 7, progress }]);
 });

@@ -82,9 +82,11 @@ describe('a stored decision', () => {
       // Half-way the catalogue and the model change; what was decided before must not change with them.
       if (round === 5) {
         expect(t.deps.model.current().version).toBe(0);
-        await createLearner(t.deps)();
+        const learner = createLearner(t.deps);
+        await learner.learn();
+        await learner.stop();
         await t.deps.model.refresh();
-        expect(t.deps.model.current().version).toBe(1);
+        expect(t.deps.model.current().version).toBeGreaterThan(0);
         await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');
         await t.deps.catalog.refresh();
         await changeAudiences(['user 3', 'user 5'], ['user 1', 'user 8']);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Offer, Payout } from '../../../src/catalog/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { mix, uniform } from '../../../src/decision/random.ts';
-import { learn, type Model, placeOf } from '../../../src/learning/model.ts';
+import type { Model } from '../../../src/learning/model.ts';
+import { simulateLearner, startMs } from '../../learning/support.ts';
 import { type Counts, campaignOf, counts, inputOf, modelOf, offersOf, pays, publisherWith } from '../support.ts';
 
 /** How often each offer is first, over many seeds. */
@@ -32,35 +33,6 @@ describe('expected revenue', () => {
     expect(firstOf([pays('cpa', 6), pays('cpm', 13)], [known, known])).toBe(2); // 0.012 and 0.013
     expect(firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], 90_000_000)).toBe(2); // 0.013 and 0.018
     expect(firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], 50_000_000)).toBe(1);
-  });
-
-  test('counts what happened at the placement, then elsewhere, then in the category', () => {
-    const offers = offersOf(
-      campaignOf(1, { payout: pays('cpc', 1), category: 'a' }),
-      campaignOf(2, { payout: pays('cpc', 1), category: 'b' }),
-    );
-    const first = (model: Model): number => firsts(offers, model, 1000).get(2) ?? 0;
-    const others = offersOf(
-      campaignOf(3, { payout: pays('cpc', 1), category: 'a' }),
-      campaignOf(4, { payout: pays('cpc', 1), category: 'b' }),
-    );
-    const ofCategories = new Map([
-      [3, counts(100_000, 1_000)],
-      [4, counts(100_000, 8_000)],
-    ]);
-    const model = modelOf(others, ofCategories);
-    expect(first(model)).toBeGreaterThan(0.8);
-    const elsewhere = new Map([
-      [1, counts(5_000, 400)],
-      [2, counts(5_000, 50)],
-    ]);
-    modelOf(offers, elsewhere, { model, placement: 'wallet' });
-    expect(first({ ...model })).toBeLessThan(0.1);
-    const here = new Map([
-      [1, counts(20_000, 10)],
-      [2, counts(20_000, 1600)],
-    ]);
-    expect(first(modelOf(offers, here, { model }))).toBeGreaterThan(0.9);
   });
 
   test('is hardly that of the first impressions of an offer', () => {
@@ -118,14 +90,14 @@ test('the regret of learning is at most half of that of exploring a fixed share 
   function regretOf(
     world: number,
     choose: (round: number) => number,
-    tell: (arm: number, isClick: boolean) => void,
+    tell: (arm: number, isClick: boolean, round: number) => void,
   ): number {
     let regret = 0;
     for (let round = 0; round < rounds; round++) {
       const arm = choose(round);
       const rate = rates[arm] as number;
       regret += best - rate;
-      tell(arm, uniform(world, round) < rate);
+      tell(arm, uniform(world, round) < rate, round);
     }
     return regret;
   }
@@ -133,18 +105,21 @@ test('the regret of learning is at most half of that of exploring a fixed share 
   let thompson = 0;
   let greedy = 0;
   for (let world = 1; world <= 3; world++) {
-    let model = modelOf(offers, new Map());
+    const learner = simulateLearner(world);
+    let model = { ...learner.model };
     thompson += regretOf(
       world,
       (round) => {
-        if (round % 200 === 0) model = { ...model };
+        if (round % (round < 4000 ? 200 : 1000) === 0) {
+          learner.learn(startMs + 10 * round);
+          model = { ...learner.model };
+        }
         const [first] = decide(inputOf(publisher, { model, seed: mix(world, round), context: { count: 1 } })).offers;
         return (first?.offer.id as number) - 1;
       },
-      (arm, isClick) => {
-        const shown = { offer: offers[arm] as Offer, place: placeOf(1, 'checkout'), position: 1, properties: [] };
-        learn(model, 'seen', shown);
-        if (isClick) learn(model, 'clicked', shown);
+      (arm, isClick, round) => {
+        const offer = offers[arm] as Offer;
+        learner.show({ offer, atMs: startMs + 10 * round, rate: isClick ? 1 : 0, delayMs: 0 });
       },
     );
     const known = rates.map(() => ({ impressions: 0, clicks: 0 }));

@@ -23,7 +23,9 @@ beforeAll(async () => {
     shown.push(offer.campaign_id);
     await call(t, offer.pixel);
     if (at === sessions / 2) {
-      await createLearner(t.deps)();
+      const learner = createLearner(t.deps);
+      await learner.learn();
+      await learner.stop();
       await t.deps.model.refresh();
     }
   }

@@ -1,0 +1,84 @@
+import type { Rows } from './rows.ts';
+
+/** Share of successes that have come by an age, as a step function over bins of a logarithmic scale. */
+export type DelayCurve = Float64Array;
+
+/** Bins grow by this factor, from the first upper bound (milliseconds) on. */
+const [firstMs, factor, binCount] = [50, 1.25, 80];
+const logFactor = Math.log(factor);
+
+const binOf = (ms: number): number =>
+  ms <= firstMs ? 0 : Math.min(binCount - 1, Math.ceil(Math.log(ms / firstMs) / logFactor));
+
+/** Newest successes that the curve is made from (count). */
+const maxSuccesses = 4000;
+
+/** Delays that are assumed before any success is known (milliseconds), each of the weight of one success. */
+export type AssumedDelays = readonly number[];
+
+/**
+ * Estimates the curve from the delays of successes. A delay is known only where its row is older than it, so the shares
+ * are computed from the longest delay downward, each among the successes that could have shown it (Lynden-Bell 1971).
+ * Successes that come later than the oldest row is old are estimated from how fast they become fewer.
+ */
+export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): DelayCurve {
+  const { size, atMs, delaysMs } = rows;
+  const successes = new Float64Array(binCount);
+  const atRisk = new Float64Array(binCount + 1);
+  const note = (delayMs: number, ageMs: number): void => {
+    const bin = binOf(delayMs);
+    successes[bin] = (successes[bin] as number) + 1;
+    atRisk[bin] = (atRisk[bin] as number) + 1;
+    const until = Math.max(bin, binOf(ageMs));
+    atRisk[until + 1] = (atRisk[until + 1] as number) - 1;
+  };
+  let oldestMs = 0;
+  for (let row = 0; row < size; row++) oldestMs = Math.max(oldestMs, nowMs - (atMs[row] as number));
+  for (const delayMs of assumed) if (oldestMs === 0 || delayMs <= oldestMs) note(delayMs, Number.POSITIVE_INFINITY);
+  for (let row = size - 1, left = maxSuccesses; row >= 0 && left > 0; row--) {
+    const delayMs = delaysMs[row] as number;
+    if (delayMs < 0) continue;
+    note(delayMs, nowMs - (atMs[row] as number));
+    left -= 1;
+  }
+  const curve = new Float64Array(binCount);
+  for (let bin = 1; bin < binCount; bin++) atRisk[bin] = (atRisk[bin] as number) + (atRisk[bin - 1] as number);
+  const last = oldestMs === 0 ? binCount - 1 : binOf(oldestMs);
+  curve.fill(1, last);
+  for (let bin = last, share = oldestMs === 0 ? 1 : 1 - laterShare(rows, nowMs, oldestMs); bin >= 0; bin--) {
+    curve[bin] = share;
+    const risk = atRisk[bin] as number;
+    if (risk > 0) share *= Math.max(0, 1 - (successes[bin] as number) / risk);
+  }
+  return curve;
+}
+
+/** Part of the age of the oldest row by which the decrease of successes is measured, in two halves. */
+const measuredPart = 0.75;
+
+/**
+ * The share of successes that come later than the oldest row is old: as if each half of the time had the same part of
+ * the successes of the half before.
+ */
+function laterShare({ size, atMs, delaysMs }: Rows, nowMs: number, oldestMs: number): number {
+  const measuredMs = oldestMs * measuredPart;
+  let [first, second] = [0, 0];
+  for (let row = 0; row < size; row++) {
+    const delayMs = delaysMs[row] as number;
+    if (delayMs < 0 || delayMs > measuredMs || nowMs - (atMs[row] as number) < measuredMs) continue;
+    if (delayMs <= measuredMs / 2) first += 1;
+    else second += 1;
+  }
+  return Math.min(1, (second + 1) / (first + 2)) ** 2;
+}
+
+/** Share of successes that have come by an age, interpolated within its bin. */
+export function shareBy(curve: DelayCurve, ageMs: number): number {
+  if (ageMs <= 0) return 0;
+  if (ageMs <= firstMs) return ((curve[0] as number) * ageMs) / firstMs;
+  const place = Math.log(ageMs / firstMs) / logFactor;
+  const bin = Math.floor(place);
+  if (bin >= binCount - 1) return 1;
+  const below = curve[bin] as number;
+  return below + ((curve[bin + 1] as number) - below) * (place - bin);
+}

@@ -1,0 +1,88 @@
+import { createDelays, type Delays, noteDelay, provenAge } from './delays.ts';
+import { createFit, type Fit, refit } from './fit.ts';
+import { type Model, type Sales, startRates } from './model.ts';
+import { publish } from './publish.ts';
+import { addRow, createRows, type RowInput, type Rows, succeed } from './rows.ts';
+import { thinRows } from './thinning.ts';
+
+/** An event that ranking learns from. */
+export type LearnEvent = {
+  what: 'seen' | 'clicked' | 'converted';
+  /** The offer in its session, at the time of the event. */
+  row: RowInput;
+  /** Time from the impression to the click, or from the click to the conversion (milliseconds); null: not known. */
+  delayMs: number | null;
+  /** Sale of a conversion that pays a share of it. */
+  sale: { campaignId: number; micros: number } | null;
+};
+
+type Kind = 'click' | 'conversion';
+type Learner = { rows: Rows; fit: Fit; delays: Delays };
+
+/** The rows of both rates with their fits. */
+export type Fits = Record<Kind, Learner>;
+
+/** Maximum number of rows of each rate. */
+const capacity = 100_000;
+
+/** Delays that are assumed before any success (milliseconds). */
+const assumedMs = { click: [1000, 3000, 8000, 20_000], conversion: [30_000, 300_000, 3_600_000, 20_000_000] };
+
+/** Rows younger than this may still have their success, as far as thinning is concerned (milliseconds). */
+const youngMs = { click: 120_000, conversion: 7_200_000 };
+
+export function createFits(): Fits {
+  const closedKeys = new Set<string>();
+  const learner = (kind: Kind): Learner => ({
+    rows: createRows(capacity, closedKeys),
+    fit: createFit(startRates[kind], assumedMs[kind]),
+    delays: createDelays(kind),
+  });
+  return { click: learner('click'), conversion: learner('conversion') };
+}
+
+/** Takes an event in. An event that is taken in again changes nothing but the delays and sales that it adds to. */
+export function takeEvent(fits: Fits, sales: Map<number, Sales>, { what, row, delayMs, sale }: LearnEvent): void {
+  const { click, conversion } = fits;
+  const delay = Math.max(0, delayMs ?? 0);
+  const trial = { ...row, atMs: row.atMs - delay };
+  if (what === 'seen') addTo(click, 'click', row);
+  else if (what === 'clicked') {
+    addTo(click, 'click', trial);
+    succeed(click.rows, trial, delay);
+    addTo(conversion, 'conversion', row);
+  } else {
+    addTo(conversion, 'conversion', trial);
+    succeed(conversion.rows, trial, delay);
+  }
+  if (what !== 'seen' && delayMs !== null) noteDelay(fits[what === 'clicked' ? 'click' : 'conversion'].delays, delay);
+  if (sale === null) return;
+  const { micros = 0, count = 0 } = sales.get(sale.campaignId) ?? {};
+  sales.set(sale.campaignId, { micros: micros + sale.micros, count: count + 1 });
+}
+
+function addTo({ rows }: Learner, kind: Kind, row: RowInput): void {
+  if (rows.size >= rows.capacity && !rows.indexOf.has(row.id)) thinRows(rows, row.atMs - youngMs[kind]);
+  addRow(rows, row);
+}
+
+/** Fits both rates to what was taken in, and writes them into the model. @returns whether anything was learned */
+export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean {
+  let hasLearned = false;
+  for (const kind of ['click', 'conversion'] as const) {
+    const { rows, fit, delays } = fits[kind];
+    const atMs = newestMs(rows, nowMs);
+    if (rows.size === 0 || !refit(rows, fit, atMs)) continue;
+    publish(model[kind], rows, fit, atMs - (delays.agesMs[provenAge[kind]] as number));
+    model[kind].delays.counts = delays.counts;
+    hasLearned = true;
+  }
+  return hasLearned;
+}
+
+/** The time, but not before the newest row: clocks may be set back, and rows without an age would say nothing. */
+function newestMs({ size, atMs }: Rows, nowMs: number): number {
+  let newest = nowMs;
+  for (let row = 0; row < size; row++) newest = Math.max(newest, atMs[row] as number);
+  return newest;
+}

@@ -1,0 +1,88 @@
+import { modelOf, packChanges, packModel, trackChanges, unpackVersion } from './codec.ts';
+import { keyOf } from './effects.ts';
+import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from './fit-rates.ts';
+import { createModel, type Model } from './model.ts';
+import type { RequestCount } from './observations.ts';
+import type { DelayCounts, Progress } from './progress.ts';
+import { type HourCount, learnTraffic } from './traffic.ts';
+import { isRepeated, type NewVersion } from './versions.ts';
+
+/** What a session begins with. */
+export type SessionStart = {
+  /** The newest version as a whole; null: there is none. */
+  body: Uint8Array | null;
+  delays: DelayCounts | null;
+};
+
+/** A fit of everything that was taken in. */
+export type FitRequest = {
+  requests: readonly RequestCount[];
+  traffic: Progress['traffic'];
+  nowMs: number;
+  /** Whether to fit; otherwise requests are taken in only. */
+  isDue: boolean;
+  /** Number of the next version, and whether it is stored as a whole. */
+  version: number;
+  isFull: boolean;
+};
+
+export type FitResult = {
+  /** Versions to store; none where nothing was learned. */
+  versions: readonly NewVersion[];
+  traffic: Progress['traffic'];
+  delays: DelayCounts;
+  /** Duration of the fit (milliseconds). */
+  tookMs: number;
+};
+
+/** The learner's memory: rows with their fits, and the model as it was last stored. Without I/O. */
+export type FitSession = {
+  take: (events: readonly LearnEvent[]) => void;
+  fit: (request: FitRequest) => Promise<FitResult>;
+};
+
+export async function createFitSession({ body, delays }: SessionStart): Promise<FitSession> {
+  const stored = body === null ? createModel() : await modelOf(1, await unpackVersion(Buffer.from(body)));
+  const model = stored.click.isLogistic ? stored : { ...createModel(), sales: stored.sales, traffic: stored.traffic };
+  const fits = createFits();
+  if (delays !== null)
+    for (const kind of ['click', 'conversion'] as const) fits[kind].delays.counts = [...delays[kind]];
+  closeKeys(fits, model);
+  trackChanges(model);
+  return {
+    take: (events) => {
+      for (const event of events) takeEvent(fits, model.sales, event);
+    },
+    fit: async (request) => {
+      const begunMs = performance.now();
+      const traffic = takeRequests(model, request);
+      const hasLearned =
+        request.isDue && (fitAndPublish(fits, model, request.nowMs) || (model.traffic.changed?.size ?? 0) > 0);
+      const tookMs = performance.now() - begunMs;
+      const versions = hasLearned ? await pack(model, request) : [];
+      const counts = { click: fits.click.delays.counts, conversion: fits.conversion.delays.counts };
+      return { versions, traffic, delays: counts, tookMs };
+    },
+  };
+}
+
+/** Keys that the stored model has closed stay closed. */
+function closeKeys(fits: Fits, { click, conversion }: Model): void {
+  for (const { effects } of [click, conversion])
+    for (const [group, prior] of effects.priors) if (prior === 0) fits.click.rows.closedKeys.add(keyOf(group));
+}
+
+function takeRequests(model: Model, { requests, traffic }: FitRequest): Progress['traffic'] {
+  const next: Record<string, HourCount> = { ...traffic };
+  for (const { publisher_id: id, hour, requests: count } of requests)
+    next[id] = learnTraffic(model, id, next[id], [hour, count]);
+  return next;
+}
+
+/** The next version, and now and then the whole model once more. */
+async function pack(model: Model, { version, isFull }: FitRequest): Promise<NewVersion[]> {
+  const versions: NewVersion[] = [{ version, isFull, body: await (isFull ? packModel : packChanges)(model) }];
+  if (isRepeated(version + 1)) versions.push({ version: version + 1, isFull: true, body: await packModel(model) });
+  trackChanges(model);
+  return versions;
+}

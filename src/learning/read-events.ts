@@ -1,0 +1,57 @@
+import { payoutOf } from '../catalog/provisioning.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { LearnEvent } from './fit-rates.ts';
+import { placeOf } from './model.ts';
+import type { Observation } from './observations.ts';
+import { propertiesOf } from './properties.ts';
+
+export type LearningCatalog = Pick<CatalogStore, 'current'>;
+
+/** Positions from this one on are taken for equal. */
+const maxPosition = 10;
+
+const whatOf = { impression: 'seen', click: 'clicked', conversion: 'converted' } as const;
+
+/** Returns what converts an observation into an event to learn from; null: the offer or its publisher was removed. */
+export function createEventReader(catalog: LearningCatalog): (observation: Observation) => LearnEvent | null {
+  const { offers, publishers } = catalog.current();
+  return (row) => {
+    const [offer, publisher] = [offers.get(row.offer_id), publishers.get(row.publisher_id)];
+    if (offer === undefined || publisher === undefined) return null;
+    const context = {
+      device: row.device,
+      os: row.os,
+      geo: { country: row.country, timeZone: row.time_zone },
+      loyalty: row.loyalty ?? 'none',
+      custom: new Map(Object.entries(row.custom ?? {})),
+      nowMs: row.session_ms,
+    };
+    return {
+      what: whatOf[row.kind],
+      row: {
+        id: rowIdOf(row),
+        offerId: offer.id,
+        place: placeOf(publisher.id, row.placement),
+        position: Math.min(maxPosition, row.position),
+        properties: propertiesOf(context, publisher),
+        atMs: row.at_ms,
+      },
+      delayMs: row.delay_ms,
+      sale: saleOf(row, payoutOf(offer.campaign, publisher.id), offer.campaign.id),
+    };
+  };
+}
+
+/** Identifies an offer in a session: the random end of the session's id, and the id of the offer. */
+const rowIdOf = ({ session_id: session, offer_id: offer }: Observation): number =>
+  (Number.parseInt(session.slice(-12), 16) + ((offer * 2_654_435_761) % 2 ** 48)) % 2 ** 52;
+
+/** The sale of a conversion that pays a share of it, in millionths of a percent. */
+function saleOf(
+  { kind, revenue_micros: revenueMicros }: Observation,
+  payout: ReturnType<typeof payoutOf>,
+  campaignId: number,
+): LearnEvent['sale'] {
+  if (kind !== 'conversion' || payout.kind !== 'cps' || payout.amountMicros === 0 || revenueMicros <= 0) return null;
+  return { campaignId, micros: (revenueMicros * 100_000_000) / payout.amountMicros };
+}

@@ -1,0 +1,83 @@
+import type { Column, Rows } from './rows.ts';
+
+/** Part of the capacity that is left after thinning. */
+const targetPart = 0.75;
+
+/**
+ * Makes room in a full set: keeps all successes and all rows whose success may still come, and a sample of the others,
+ * first of the busiest offers. A row of the sample stands for those that were dropped. Where successes alone are too
+ * many, the oldest rows are dropped.
+ * @param youngSinceMs rows from this time on may still have a success
+ */
+export function thinRows(rows: Rows, youngSinceMs: number): void {
+  const target = Math.floor(rows.capacity * targetPart);
+  const isFixed = (row: number): boolean =>
+    (rows.delaysMs[row] as number) >= 0 || (rows.atMs[row] as number) >= youngSinceMs;
+  let fixed = 0;
+  let from = rows.size;
+  while (from > 0 && fixed <= (target * 2) / 3) {
+    from -= 1;
+    if (isFixed(from)) fixed += 1;
+  }
+  const counts = new Float64Array(rows.offerIds.length);
+  for (let row = from; row < rows.size; row++)
+    if (!isFixed(row)) counts[rows.offers[row] as number] = (counts[rows.offers[row] as number] as number) + 1;
+  const most = mostOfEach(counts, target - fixed);
+  keepRows(rows, (row) => {
+    if (row < from) return 0;
+    if (isFixed(row)) return 1;
+    const part = Math.min(1, most / (counts[rows.offers[row] as number] as number));
+    return uniformOf(rows.ids[row] as number, rows.size) < part ? 1 / part : 0;
+  });
+}
+
+/** The number of rows of each offer at most, so that all together are no more than `sum`. */
+function mostOfEach(counts: Float64Array, sum: number): number {
+  const sorted = [...counts].sort((a, b) => a - b);
+  let left = Math.max(1, sum);
+  for (const [at, count] of sorted.entries()) {
+    const share = left / (sorted.length - at);
+    if (count > share) return share;
+    left -= count;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** A number from 0 to 1 that depends on the row and the run, and on nothing else. */
+function uniformOf(id: number, salt: number): number {
+  const mixed = Math.imul((id % 4_294_967_291) ^ Math.imul(salt, 0x9e3779b1), 0x85ebca6b);
+  return (Math.imul(mixed ^ (mixed >>> 15), 0xc2b2ae35) >>> 0) / 2 ** 32;
+}
+
+/** @param factorOf what the weight of a row is multiplied by; 0: it is dropped */
+function keepRows(rows: Rows, factorOf: (row: number) => number): void {
+  const newIndex = new Int32Array(rows.size);
+  const factors = Float64Array.from(newIndex, (_, row) => factorOf(row));
+  let size = 0;
+  for (let row = 0; row < rows.size; row++) newIndex[row] = factors[row] === 0 ? -1 : size++;
+  rows.indexOf.clear();
+  for (let row = 0; row < rows.size; row++) {
+    const at = newIndex[row] as number;
+    if (at === -1) continue;
+    for (const values of [rows.offers, rows.places, rows.atMs, rows.delaysMs, rows.ids])
+      values[at] = values[row] as number;
+    rows.weights[at] = (rows.weights[row] as number) * (factors[row] as number);
+    rows.indexOf.set(rows.ids[at] as number, at);
+  }
+  rows.size = size;
+  for (const column of rows.columns.values()) keepCells(column, newIndex);
+}
+
+function keepCells(column: Column, newIndex: Int32Array): void {
+  let size = 0;
+  for (let at = 0; at < column.size; at++) {
+    const row = newIndex[column.rows[at] as number] as number;
+    if (row === -1) continue;
+    column.rows[size] = row;
+    column.values[size] = column.values[at] as number;
+    column.cells[size] = column.cells[at] as number;
+    size += 1;
+  }
+  column.size = size;
+  column.checkedSize = Math.min(column.checkedSize, size);
+}
