@@ -2,10 +2,12 @@
  * npm run bench:money -- [seeds] [world] [ranking]: ranking worlds, and without arguments the budget worlds too
  * npm run bench:money -- budgets [world] [seeds]: those alone
  * npm run bench:money -- off-policy [seeds]: estimates of other rankings alone
+ * npm run bench:money -- random [count] [seed] [rankings]: worlds drawn from broad priors
  * npm run bench:money -- size: what the model of a large catalogue takes
  */
 const [, , first] = process.argv;
 if (first === 'off-policy') await import('./off-policy.ts');
 else if (first === 'size') await import('./model-size.ts');
+else if (first === 'random') await import('./random/run.ts');
 else if (first !== 'budgets') await import('./run.ts');
 if (first === undefined || first === 'budgets') await import('./budgets.ts');

@@ -1,0 +1,126 @@
+import { writeFileSync } from 'node:fs';
+import { noonMs } from '../../../test/decision/support.ts';
+import { engine, learnEveryMs, type Notice, type Policy, topOf, uniform, type View, valuesOf } from '../policies.ts';
+import { logisticPerOffer } from '../rivals.ts';
+import { uniforms } from '../world.ts';
+import { plainThompson } from './policies.ts';
+import { type RandomWorld, randomWorld } from './worlds.ts';
+
+/** `npm run bench:money -- random COUNT SEED [RANKINGS]`: worlds drawn from broad priors. */
+const [count, firstSeed] = [Number(process.argv[3] ?? 200), Number(process.argv[4] ?? 1)];
+const only = process.argv[5] ?? '';
+
+const policies: Record<string, (world: RandomWorld, seed: number) => Policy> = {
+  uniform,
+  'plain Thompson': plainThompson,
+  'full-covariance logistic': logisticPerOffer,
+  Perkwire: engine,
+};
+
+/** Plays a world. @returns value of the last half as a share of the best possible */
+export function playRandom(world: RandomWorld, policy: Policy, seed: number): number {
+  const u = uniforms(seed + 77);
+  const notices = new Map<number, Notice[]>();
+  const later = (atMs: number, answer: number, notice: Notice): void => {
+    const tick = Math.floor(world.knownAtMs(atMs, answer) / learnEveryMs) + 1;
+    const list = notices.get(tick);
+    if (list === undefined) notices.set(tick, [notice]);
+    else list.push(notice);
+  };
+  let [tick, earned, possible] = [0, 0, 0];
+  let waiting: Notice[] = [];
+  for (let at = 0; at < world.answers; at++) {
+    const atMs = (at * 1000) / world.perSecond;
+    for (; tick < Math.floor(atMs / learnEveryMs); tick++) {
+      waiting.push(...(notices.get(tick + 1) ?? []));
+      notices.delete(tick + 1);
+      if (world.isPaused(atMs)) continue;
+      policy.learn(waiting, noonMs + (tick + 1) * learnEveryMs);
+      waiting = [];
+    }
+    const asker = world.asker(at);
+    const isPresent = (offer: number): boolean => at >= world.startsAt(offer);
+    const chosen = policy.choose(asker, isPresent, at, noonMs + atMs);
+    if (at >= world.answers / 2) {
+      const values = valuesOf(world, asker, at);
+      const worth = (offers: readonly number[]): number =>
+        offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
+      earned += worth(chosen);
+      possible += worth(topOf(values, isPresent, world.positions));
+    }
+    for (const [k, offer] of chosen.entries()) {
+      const view: View = { offer, position: k + 1, asker, atMs: noonMs + atMs };
+      const chance = (salt: number): number => u(salt + 10 * k + 1000 * offer, at);
+      later(atMs, at, { what: 'seen', view, atMs: view.atMs, delayMs: 0 });
+      const isClick = chance(1) < world.clickRate(offer, asker, at) * (world.examination[k] as number);
+      const delayMs = 1000 * world.clickDelayS(chance(2));
+      const clickMs = atMs + delayMs;
+      later(clickMs, at, { what: 'outcome', view, isClick: isClick && !world.isLost(offer, clickMs) });
+      if (!isClick || world.isLost(offer, clickMs)) continue;
+      later(clickMs, at, { what: 'clicked', view, atMs: noonMs + clickMs, delayMs });
+      if (chance(3) >= world.conversionRate(offer)) continue;
+      const untilMs = 1000 * world.conversionDelayS(chance(4));
+      later(clickMs + untilMs, at, { what: 'converted', view, atMs: noonMs + clickMs + untilMs, delayMs: untilMs });
+    }
+  }
+  return earned / possible;
+}
+
+type Result = { share: number; world: RandomWorld };
+const results = new Map<string, Result[]>();
+for (let seed = firstSeed; seed < firstSeed + count; seed++) {
+  const line: string[] = [];
+  for (const [name, create] of Object.entries(policies)) {
+    if (!new RegExp(only).test(name)) continue;
+    const world = randomWorld(seed);
+    const isForClicks = world.offers.every(({ campaign }) => campaign.payout.kind === 'cpc');
+    if (create === logisticPerOffer && (!isForClicks || world.offers.length > 100 || world.keys > 10)) continue;
+    const began = performance.now();
+    const share = playRandom(world, create(world, seed), seed);
+    results.set(name, [...(results.get(name) ?? []), { share, world }]);
+    line.push(`${name} ${(100 * share).toFixed(1)} (${((performance.now() - began) / 1000).toFixed(0)} s)`);
+  }
+  process.stdout.write(`${line.join(' · ')} | ${randomWorld(seed).what}\n`);
+}
+
+const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / Math.max(1, values.length);
+const percent = (values: readonly number[]): string => (values.length === 0 ? '–' : (100 * mean(values)).toFixed(1));
+const sharesOf = (list: readonly Result[]): number[] => list.map(({ share }) => share).sort((a, b) => a - b);
+const groups = [...new Set([...results.values()].flat().flatMap(({ world }) => world.groups))].sort();
+const rows = [...results].map(([name, list]) => {
+  const shares = sharesOf(list);
+  const lowest = shares.slice(0, Math.ceil(shares.length / 20));
+  const median = percent(shares.slice(shares.length >> 1, (shares.length >> 1) + 1));
+  const worst = list.reduce((a, b) => (b.share < a.share ? b : a));
+  return `| ${name} | ${list.length} | ${percent(shares)} | ${median} | ${percent(lowest)} | ${worst.world.what} |`;
+});
+const ofGroups = groups.map((group) => {
+  const cells = [...results.values()].map((list) =>
+    percent(sharesOf(list.filter(({ world }) => world.groups.includes(group)))),
+  );
+  const size = [...results.values()][0]?.filter(({ world }) => world.groups.includes(group)).length ?? 0;
+  return `| ${group} | ${size} | ${cells.join(' | ')} |`;
+});
+const names = [...results.keys()];
+const text = `# random
+
+${count} worlds from seed ${firstSeed} on (bench/money/random/worlds.ts), drawn from broad priors: 2 to 1,000 offers, 0
+to 40 attributes of 2 to 50 values with effects from none to deciding, base rates of 0.1 to 90 %, 1 to 200 answers a
+second, clicks after 0.05 seconds to minutes, conversions to hours; waves, swaps, newcomers; lost and late clicks, a
+landing page that is down, a learner that pauses, a second process that is known later. True expected value of the last
+half of the run, as a share of the best possible. Plain Thompson sampling counts by offer, with one success at the
+pooled rate before anything is known. The logistic sampler is played in worlds that pay clicks, with up to 100 offers
+and 10 attributes.
+
+| Ranking | worlds | mean | median | mean of the worst 5 % | the worst world |
+| --- | --- | --- | --- | --- | --- |
+${rows.join('\n')}
+
+Means of groups of worlds:
+
+| Group | worlds | ${names.join(' | ')} |
+| --- | --- | ${names.map(() => '---').join(' | ')} |
+${ofGroups.join('\n')}
+`;
+process.stdout.write(text);
+if (only === '') writeFileSync('bench/results/random.md', text);
