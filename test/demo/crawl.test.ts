@@ -78,7 +78,8 @@ test('no GET of the API fails, with ids from its own lists', async () => {
   };
   const scope = (path: string) => (path.startsWith('/manage') ? `?publisher_id=${demo.t.publisher.id}` : '');
   for (const [path, { get: operation }] of Object.entries(paths)) {
-    if (operation === undefined || /stream|listeners/.test(path)) continue;
+    // /health/learning is 503 here: no worker learns beside this server.
+    if (operation === undefined || /stream|listeners|health\/learning/.test(path)) continue;
     if (!path.includes('{')) {
       await ask(path + scope(path));
       continue;
