@@ -115,6 +115,7 @@ test('fetches, beacons and clicks are counted by result, kind and suspicion, and
   const elsewhere = new URL(shown.click_url);
   elsewhere.searchParams.set('t', mintLike(t, shown, { sessionId: newUuid7(Date.now()) }));
   await call(t, elsewhere.href);
+  await t.deps.catalog.refresh();
   const { body } = await scrape(`Bearer ${token}`);
   const expected = {
     'perkwire_fetches_total{surface="unit",result="filled"}': 1,
