@@ -2,7 +2,7 @@ import type { Offer } from '../catalog/types.ts';
 import { findSlot, type Table } from './table.ts';
 
 /*
- * The rate of an offer at a placement in models of earlier releases, whose decisions of the last week can be made again.
+ * The rate of an offer at a placement in models of earlier releases: decisions of the last week can be made again.
  * Tables hold pairs of successes and exposure (trials, weighed by position and user). Each level is the prior of the
  * next, without what the next one counts itself.
  */
