@@ -33,7 +33,7 @@ test.each([
   '{{clickId|none}}',
   '{click_id|none}',
   '{ click_id }',
-  '${click_id}',
+  '\u0024{click_id}',
   '#{click_id}',
   '@{click_id}',
   '%{click_id}',
