@@ -69,22 +69,13 @@ test('a quiet night is no stall', async () => {
   expect(await health()).toEqual([200, 'ok']);
 });
 
-test('a learner that fails is told of, and goes on with fewer rows at a time until it succeeds', async () => {
+test('a learner that fails is told of, and goes on when it can', async () => {
   const learner = startLearner();
   await t.pool.query(`create function fail() returns trigger language plpgsql as
     $$ begin raise exception 'no room'; end $$`);
   await t.pool.query('create trigger fail before insert on ranking_versions for each row execute function fail()');
   await visit();
-  const outcomes: unknown[] = [];
-  for (let run = 0; run < 5; run++)
-    outcomes.push(
-      await learner.learn().then(
-        (learned) => learned?.complete,
-        (err: Error) => err.message,
-      ),
-    );
-  expect(outcomes).toContain('no room');
-  expect(outcomes).not.toContain(true);
+  await expect(learner.learn()).rejects.toThrow('no room');
   clock.aheadMs += 2 * minuteMs;
   expect(await health()).toEqual([503, 'stalled']);
   await t.pool.query('drop function fail cascade');
