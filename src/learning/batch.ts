@@ -76,7 +76,7 @@ export async function readBatch(
 /** Rows that a learner that starts reads again at most (count). */
 const maxReread = 60_000;
 
-/** Where a learner that starts begins to read rows again: so that they are not too many. */
+/** Finds the transaction from which a learner that starts reads rows again: at most `maxReread` of them. */
 export async function rereadFrom(executor: Executor, { xid, marks }: Progress): Promise<string> {
   for (const from of ['0', ...marks.map(([, mark]) => mark)])
     if (BigInt(from) < BigInt(xid) && !(await hasMoreEvents(executor, { from, to: xid }, maxReread))) return from;

@@ -7,7 +7,7 @@ import type { DelayCounts, Progress } from './progress.ts';
 import { type HourCount, learnTraffic } from './traffic.ts';
 import { isRepeated, type NewVersion } from './versions.ts';
 
-/** What a session begins with. */
+/** Model and delays at the start of a session. */
 export type SessionStart = {
   /** The newest version as a whole; null: there is none. */
   body: Uint8Array | null;

@@ -29,8 +29,9 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
       from ranking_versions order by version desc limit 1`,
     );
     const { xid, marks } = await readProgress(executor);
+    // Rows that were read since the last mark are in no version yet.
     const reachedXid = marks.at(-1)?.[1];
-    const reachedMs = marks.find(([, xid]) => xid === reachedXid)?.[0];
+    const reachedMs = marks.find(([, mark]) => mark === reachedXid)?.[0];
     const times = [rows[0]?.made_ms, reachedMs].filter(
       (ms): ms is number => ms !== undefined && ms <= nowMs + clockToleranceMs,
     );
@@ -39,7 +40,7 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
     return {
       version: rows[0]?.version ?? 0,
       learnedAt: learnedMs === null ? null : new Date(learnedMs),
-      stalledPublisherIds: isOld ? await findWaiting(executor, xid, nowMs - stalledAfterMs) : [],
+      stalledPublisherIds: isOld ? await findWaiting(executor, reachedXid ?? xid, nowMs - stalledAfterMs) : [],
     };
   });
 }
