@@ -6,7 +6,7 @@
 /** A style sheet: constructed, which a strict policy of the page allows, or its text where that is impossible. */
 export type Style = CSSStyleSheet | string;
 
-/** Of the tag that loaded this script; lets style elements pass the page's policy. */
+/** Nonce of the tag that loaded this script; lets style elements pass the page's policy. */
 const nonce = (document.currentScript as HTMLScriptElement | null)?.nonce;
 
 export const canConstructStyles = 'adoptedStyleSheets' in document;

@@ -47,9 +47,9 @@ function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) 
   const timer = setInterval(() => {
     visibleMs.forEach((ms, element) => {
       const { top, bottom, height } = element.getBoundingClientRect();
-      const shown = Math.min(bottom, window.innerHeight) - Math.max(top, 0);
+      const visiblePx = Math.min(bottom, window.innerHeight) - Math.max(top, 0);
       const isViewable =
-        !document.hidden && height > 0 && shown >= viewableShare * Math.min(height, window.innerHeight);
+        !document.hidden && height > 0 && visiblePx >= viewableShare * Math.min(height, window.innerHeight);
       visibleMs.set(element, isViewable ? ms + pollMs : 0);
       if (!isViewable || ms < viewableMs) return;
       visibleMs.delete(element);

@@ -39,7 +39,7 @@ type ArmReport = {
   users: number;
   sessions: number;
   would_have_seen: { users: number; sessions: number };
-  /** What was booked, by currency; `not_converted`: the part that is not in the metrics. */
+  /** Booked revenue by currency; `not_converted`: the part that the metrics leave out. */
   revenue_by_currency: { currency: string; revenue: number; not_converted: number }[];
   metrics: Record<string, MetricReport>;
   /** The publisher's own, by user. */
@@ -53,7 +53,7 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
-  /** Of revenue; null: nothing was earned yet, or an earlier release added several currencies. */
+  /** Currency of the revenue; null: nothing was earned yet, or an earlier release added several currencies. */
   currency: string | null;
   /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
   is_enough: boolean;

@@ -115,7 +115,7 @@ type Excess = { arm: string; sees: boolean; value: string; name: string; isOwn: 
   number
 >;
 
-/** What arms earned in one currency, in units. */
+/** Revenue of the arms in one currency, in units. */
 type ArmMoney = { arm: string; currency: string; revenue: number; not_converted: number };
 
 /** Revenue of a version. */

@@ -3,7 +3,7 @@ import { createStyle, type Style, timeLimit } from '../compat.ts';
 import { callError } from '../policy.ts';
 import type { Defaults, Labels } from '../types.ts';
 
-/** What all units share. */
+/** Style sheet and default settings, the same for all units. */
 export type UnitFile = Defaults & { style: Style; labels: Labels };
 
 /** Path of unit.json by its content, inserted when the script is served (src/browser/script.ts). */

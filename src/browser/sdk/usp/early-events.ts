@@ -47,7 +47,7 @@ function record(): () => void {
         target.dispatchEvent = remember;
       });
       return () => {
-        // Where another script has wrapped it meanwhile, it goes on calling this one.
+        // A script that has wrapped this function since still calls it.
         if (target.dispatchEvent !== remember) return;
         if (own) target.dispatchEvent = dispatch;
         else delete (target as Partial<EventTarget>).dispatchEvent;
