@@ -71,7 +71,16 @@ function bookingOf(
 ): Booking {
   const money = moneyOf(report, click, payoutMicros, exchange);
   return {
-    ...{ id, event: report.event, txnKey, isVoid: false, givenMicros: report.givenMicros, ...money },
+    id,
+    event: report.event,
+    txnKey,
+    isVoid: false,
+    givenMicros: report.givenMicros,
+    givenCurrency: money.givenCurrency,
+    payoutMicros: money.payoutMicros,
+    unbilledMicros: money.unbilledMicros,
+    unbilledReason: money.unbilledReason,
+    currency: money.currency,
     isLoyalty: click.isLoyalty,
     loyaltyMicros: click.isLoyalty ? times(money.payoutMicros, click.currencyMultiplier) : 0n,
     suspicious: click.suspicious,

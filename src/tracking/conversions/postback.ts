@@ -77,14 +77,26 @@ export type PostedBooking = {
 export function bookingPostback({ click, booking, txnId }: PostedBooking): Buffer {
   const voided = booking.isVoid ? click.conversion : null;
   return buildPostback({
-    ...{ id: voided?.id ?? booking.id, status: booking.isVoid ? 'void' : 'recorded', event: booking.event, txnId },
-    ...{ sessionId: click.sessionId, offerId: click.offerId, campaignId: click.campaignId },
-    ...{ advertiserName: click.advertiserName, pubUserId: click.pubUserId, custom: click.custom },
-    ...{ payoutMicros: booking.payoutMicros, unbilledMicros: booking.unbilledMicros },
-    ...{ unbilledReason: booking.unbilledReason, currency: booking.currency, suspicious: booking.suspicious },
-    ...{ isLoyalty: booking.isLoyalty, loyaltyMicros: booking.loyaltyMicros, clickAtMs: booking.clickAtMs },
+    id: voided?.id ?? booking.id,
+    status: booking.isVoid ? 'void' : 'recorded',
+    event: booking.event,
+    txnId,
+    sessionId: click.sessionId,
+    offerId: click.offerId,
+    campaignId: click.campaignId,
+    advertiserName: click.advertiserName,
+    payoutMicros: booking.payoutMicros,
+    unbilledMicros: booking.unbilledMicros,
+    unbilledReason: booking.unbilledReason,
+    currency: booking.currency,
+    isLoyalty: booking.isLoyalty,
+    loyaltyMicros: booking.loyaltyMicros,
+    clickAtMs: booking.clickAtMs,
     conversionAtMs: voided?.bookedAtMs ?? booking.bookedAtMs,
     voidAtMs: booking.isVoid ? booking.bookedAtMs : null,
     atMs: booking.bookedAtMs,
+    pubUserId: click.pubUserId,
+    suspicious: booking.suspicious,
+    custom: click.custom,
   });
 }

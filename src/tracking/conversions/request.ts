@@ -76,8 +76,8 @@ const defaultEvent = 'conversion';
  * @throws AppError invalid_request
  */
 export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {
-  const { adpx_click_id: oldClickId, ...sent } = { ...query, ...body };
-  const given = { ...sent, click_id: (sent.click_id ?? '') === '' ? (oldClickId ?? '') : sent.click_id };
+  const given = { ...query, ...body };
+  if ((given.click_id ?? '') === '') given.click_id = given.adpx_click_id ?? '';
   const rawOf = (name: keyof typeof given): string => String(given[name] ?? '');
   const cleanOf = (name: keyof typeof given): string => rawOf(name).toWellFormed().trim();
   const voidGiven = cleanOf('void').toLowerCase();
