@@ -15,6 +15,8 @@ export type Observation = {
   time_zone: string | null;
   loyalty: string | null;
   revenue_micros: number;
+  /** Currency of `revenue_micros`; null: no revenue, or stored by an earlier release in the campaign's currency. */
+  currency: string | null;
   session_ms: number;
   at_ms: number;
   /** From the impression to the click, from the click to the conversion; null: there is no such event. */
@@ -81,7 +83,7 @@ export async function readEvents(
   const delay = kind === 'click' ? earlier('impression') : 'null::float8';
   const { rows } = await executor.query<Observation>({
     name: `learn_${kind}s`,
-    text: `select t.kind, ${columns}, 0 as revenue_micros, ${delay} as delay_ms
+    text: `select t.kind, ${columns}, 0 as revenue_micros, null as currency, ${delay} as delay_ms
       from events t ${sessionOf} where t.kind = '${kind}' and t.suspicious is null and ${writtenIn}
       order by t.session_id, t.offer_id`,
     values: [from, to],
@@ -95,7 +97,7 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
   const { rows } = await executor.query<Observation>({
     name: 'learn_conversions',
     text: `select 'conversion' as kind, ${columns}, t.revenue_micros::float8 as revenue_micros,
-        ${earlier('click')} as delay_ms
+        t.currency, ${earlier('click')} as delay_ms
       from bookings t ${sessionOf} where t.conversions = 1 and ${writtenIn} order by t.session_id, t.id`,
     values: [from, to],
   });

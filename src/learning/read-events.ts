@@ -46,12 +46,16 @@ export function createEventReader(catalog: LearningCatalog): (observation: Obser
 const rowIdOf = ({ session_id: session, offer_id: offer }: Observation): number =>
   (Number.parseInt(session.slice(-12), 16) + ((offer * 2_654_435_761) % 2 ** 48)) % 2 ** 52;
 
-/** The sale of a conversion that pays a share of it, in millionths of a percent. */
+/**
+ * The sale of a conversion that pays a share of it, in millionths of a percent. Sales in another currency than the
+ * campaign's are left out, so that the average sale is of one currency.
+ */
 function saleOf(
-  { kind, revenue_micros: revenueMicros }: Observation,
+  { kind, revenue_micros: revenueMicros, currency }: Observation,
   payout: ReturnType<typeof payoutOf>,
   campaignId: number,
 ): LearnEvent['sale'] {
   if (kind !== 'conversion' || payout.kind !== 'cps' || payout.amountMicros === 0 || revenueMicros <= 0) return null;
+  if ((currency ?? payout.currency) !== payout.currency) return null;
   return { campaignId, micros: (revenueMicros * 100_000_000) / payout.amountMicros };
 }

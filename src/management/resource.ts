@@ -72,6 +72,8 @@ export type Resource = {
   complete?: (values: Values, work: Work, current: View | null) => Promise<Values>;
   /** Rules beyond the schema, on the whole row as it would be saved. */
   check?: (values: Values, work: Work, current: View | null) => ErrorDetail[] | Promise<ErrorDetail[]>;
+  /** Rules about changes of a stored row, for calls and for plans of catalogue files. Reads only. */
+  checkChange?: (values: Values, work: Work, current: View) => Promise<ErrorDetail[]>;
   /** Whether `check` also takes fields of a wrong shape, so that all errors are told at once. */
   checksAnyShape?: boolean;
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;

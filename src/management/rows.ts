@@ -123,8 +123,7 @@ export async function createRow(resource: Resource, work: Work, given: unknown):
     ...(resource.scope === undefined && { publisher_id: work.publisherId }),
     ...resource.initial?.(work),
   };
-  const times = { created_at: new Date(work.nowMs), updated_at: new Date(work.nowMs) };
-  const all = Object.entries({ ...row, ...times });
+  const all = Object.entries({ ...row, created_at: new Date(work.nowMs), updated_at: new Date(work.nowMs) });
   const view = await saved(
     resource,
     work,
@@ -232,6 +231,7 @@ async function checked(resource: Resource, work: Work, given: Values, current: V
   const details = [
     ...(await missingReferences(resource, work, values, current)),
     ...((await resource.check?.(values, work, current)) ?? []),
+    ...((current && (await resource.checkChange?.(values, work, current))) ?? []),
   ];
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return values;

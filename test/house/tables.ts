@@ -8,6 +8,7 @@ export type Ownership = {
 const owned = (owner: string, names: readonly string[]): Record<string, Ownership> =>
   Object.fromEntries(names.map((name) => [name, { owner }]));
 
+const bookedMoney = 'the currency of a campaign is fixed once money is booked';
 const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
 
 const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
@@ -56,7 +57,8 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },
   },
   ...owned('learning', ['learning_progress', 'model_versions', 'ranking_progress', 'ranking_versions']),
-  ...owned('budgets', ['campaign_usage', 'cap_reservations', 'cap_slices']),
+  ...owned('budgets', ['cap_reservations', 'cap_slices']),
+  campaign_usage: { owner: 'budgets', readers: { catalog: bookedMoney } },
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
   ...owned('platform', ['installation', 'space_probe']),
@@ -197,10 +199,11 @@ export const tables: Record<string, Ownership> = {
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
-    ...['custom_rollup_money', 'minute_money', 'rollup_money'],
+    ...['custom_rollup_money', 'minute_money'],
     ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
     ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
   ]),
+  rollup_money: { owner: 'reports', readers: { catalog: bookedMoney } },
   bookings: {
     owner: 'reports',
     readers: {

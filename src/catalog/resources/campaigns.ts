@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { audit } from '../../management/audit.ts';
-import { checkDecimals, checkUrls, flag, httpsUrl, nameField, text, weight } from '../../management/fields.ts';
+import { checkUrls, flag, httpsUrl, nameField, text, weight } from '../../management/fields.ts';
 import {
   idSchema,
   orNull,
@@ -30,6 +30,7 @@ import { type CampaignRules, campaignGoal, campaignRules, payoutKinds } from '..
 import { landingMacros } from '../url-macros.ts';
 import { checkRules, timeProblem } from '../validate-rules.ts';
 import { advertisers } from './advertisers.ts';
+import { checkPayout, checkPayoutChange } from './campaign-payout.ts';
 import { offers } from './offers.ts';
 
 /** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
@@ -89,7 +90,7 @@ export const campaigns: Resource = {
         pattern: '^[A-Z]{3}$',
         [problem]: 'must be a currency code such as USD',
         default: 'USD',
-        description: 'Amounts of campaigns that compete are compared as numbers: use one currency for all of them.',
+        description: 'ISO 4217. Cannot be changed once money is booked: create another campaign for another currency.',
       }),
       overspend_percent: Type.Integer({
         minimum: 0,
@@ -137,13 +138,11 @@ export const campaigns: Resource = {
   check: async (values, work, current) => [
     ...checkUrls(values, ['landing_url']),
     ...checkPayout(values.payout_kind, values),
-    ...(values.payout_kind === 'cps' && current !== null && current.payout_kind !== 'cps'
-      ? await checkOwnPayouts(current, work)
-      : []),
     ...checkGoal(values.goal),
     ...checkRules(values.rules, zoneRule(current)).map(({ path, message }) => ({ path: `/rules${path}`, message })),
     ...(await checkAudiences(values.rules, work)),
   ],
+  checkChange: checkPayoutChange,
   warn: async (view, work) => [
     ...warnOfZone('/rules/schedule/time_zone', zoneOf(view)),
     ...warnOfMacros('/landing_url', view.landing_url, { names: landingMacros, others: 'emptied' }),
@@ -180,27 +179,6 @@ async function setOffersActive(
     const after = viewOf(row);
     await audit(work, { resource: offers, action: 'update', before: { ...after, active: !active }, after });
   }
-}
-
-/** `payout_amount` of a campaign, or of a publisher that it is served to. */
-export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
-  ...checkDecimals(values, 'payout_amount', 6),
-  ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
-    ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
-    : []),
-];
-
-/** Payouts of publishers that are money so far would be percent of the sale. */
-async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorDetail[]> {
-  const { rows } = await executor.query<{ ids: string | null }>(
-    `select string_agg(publisher_id::text, ', ' order by publisher_id) as ids from campaign_publishers
-    where campaign_id = $1 and payout_amount > 100`,
-    [id],
-  );
-  const ids = rows[0]?.ids ?? null;
-  return ids === null
-    ? []
-    : [{ path: '/payout_kind', message: `cannot be cps: publishers have payouts of their own above 100 (${ids})` }];
 }
 
 /** A goal whose time is over may stay as it is. */

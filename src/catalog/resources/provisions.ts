@@ -8,7 +8,8 @@ import { isOperator, type Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { frequencyCaps, totalCaps } from '../rules.ts';
 import { checkCapOverrides } from '../validate-rules.ts';
-import { campaigns, checkPayout } from './campaigns.ts';
+import { checkPayout } from './campaign-payout.ts';
+import { campaigns } from './campaigns.ts';
 
 /** What a campaign is for one publisher it is served to; null: as the campaign says. */
 export const provisionInput = Type.Object(

@@ -530,6 +530,9 @@ export const de: Messages = {
     digits: 'darf höchstens {digits, number} Nachkommastellen haben',
     percentOfSale: 'darf höchstens 100 sein: Bei CPS sind es Prozent vom Umsatz',
     payoutsAbove: 'kann nicht cps sein: Publisher haben eigene Vergütungen über 100 ({ids})',
+    currencyBooked:
+      'lässt sich nicht ändern: Es sind Beträge in {currency} verbucht. ' +
+      'Duplizieren Sie die Kampagne für eine andere Währung',
     otherCurrency:
       'hat keinen Wechselkurs zu {others} anderer aktiver Kampagnen und steht hinter denen, die einen haben',
     neverSeen: '{name} kam nie vor: Keine Anfrage hat diese Platzierung genannt',
@@ -1008,6 +1011,7 @@ export const de: Messages = {
     noneText:
       'Eine Kampagne gehört zu einem Werbekunden und legt Landingpage, Vergütung und Targeting ihrer Angebote fest.',
     savedNext: '{name} gespeichert. Fügen Sie als Nächstes ein Angebot hinzu.',
+    currencyHint: 'Lässt sich nicht mehr ändern, sobald Geld verbucht ist.',
     currencyWarning: 'Währung: {message}',
     advertiserFirst: 'Fügen Sie zuerst einen Werbekunden hinzu',
     advertiserFirstText: 'Jede Kampagne gehört zu einem Werbekunden.',

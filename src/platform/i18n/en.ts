@@ -504,6 +504,8 @@ export const en = {
     digits: 'must have at most {digits, number} digits after the point',
     percentOfSale: 'must be 100 or less: with cps it is percent of the sale',
     payoutsAbove: 'cannot be cps: publishers have payouts of their own above 100 ({ids})',
+    currencyBooked:
+      'cannot be changed: amounts in {currency} are booked; create a copy of the campaign for another currency',
     otherCurrency: 'has no exchange rate to {others} of other active campaigns, and ranks after those that have one',
     neverSeen: '{name} was never seen: no request has named this placement',
     plainNumber: 'must be a plain number, without a unit',
@@ -964,6 +966,7 @@ export const en = {
     none: 'No campaigns yet',
     noneText: 'A campaign belongs to an advertiser and defines landing page, payout and targeting of its offers.',
     savedNext: '{name} saved. Next: add an offer.',
+    currencyHint: 'Cannot be changed once money is booked.',
     currencyWarning: 'The currency {message}',
     advertiserFirst: 'Add an advertiser first',
     advertiserFirstText: 'Every campaign belongs to an advertiser.',

@@ -55,7 +55,7 @@ const payoutFields = (form: FormBuilder): Html =>
   columns(
     [
       form.input('payout_amount', { label: t('campaigns.amount'), type: 'number', min: 0, step: 'any' }),
-      form.input('payout_currency', { label: t('campaigns.currency') }),
+      form.input('payout_currency', { label: t('campaigns.currency'), hint: t('campaigns.currencyHint') }),
       form.select('payout_kind', { label: t('campaigns.model'), choices: payoutChoices() }),
     ],
     'tight',

@@ -23,8 +23,8 @@ export type Catalogue = {
   rows: ReadonlyMap<Resource, readonly FileRow[]>;
 };
 
-/** Errors reported at most (count). */
-const maxDetails = 100;
+/** Maximum number of errors in an answer. */
+export const maxDetails = 100;
 
 /**
  * Reads a catalogue file by the same schemas and rules as the calls that make single rows, in slices between which

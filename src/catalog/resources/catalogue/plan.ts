@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Resource, Values, View, Warning } from '../../../management/resource.ts';
 import { getRow } from '../../../management/rows.ts';
 import { isOperator, type Work } from '../../../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { createPacer } from '../../../platform/lib/slices.ts';
 import { creatives } from '../creatives.ts';
 import { placements } from '../placements.ts';
@@ -12,7 +13,7 @@ import { rowsOf } from './export.ts';
 import { findKeptSettings, renamed } from './import.ts';
 import { kinds, mapMatch } from './kinds.ts';
 import { type CurrentRow, matchRows, type WantedRow } from './match.ts';
-import type { Catalogue, FileRow } from './parse.ts';
+import { type Catalogue, type FileRow, maxDetails } from './parse.ts';
 
 /** What an apply does to one row. */
 export type Change = {
@@ -57,7 +58,7 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
     const wanted = rows.map((row) => ({ row, values: renamed(kind, row.values, ids), picture: pictureOf(row) }));
     const matched = await matchRows(kind, wanted, current, idsCount);
     ids.set(kind.table, new Map(wanted.map((one) => [one.row.id, matched.get(one)?.view[kind.key] ?? one.row.path])));
-    steps.push(...(await planRows(kind, wanted, matched)));
+    steps.push(...(await planRows(work, kind, wanted, matched)));
     const kept = new Set(matched.values());
     surplus.push([kind, current.filter((one) => !kept.has(one))]);
   }
@@ -124,12 +125,15 @@ async function readPictures({ executor, publisherId }: Work): Promise<Map<unknow
   return new Map(rows.map(({ id, sha256 }) => [Number(id), sha256]));
 }
 
+/** @throws AppError invalid_request for changes that stored rows do not allow */
 async function planRows(
+  work: Work,
   kind: Resource,
   wanted: readonly WantedRow[],
   matched: ReadonlyMap<WantedRow, CurrentRow>,
 ): Promise<Step[]> {
   const steps: Step[] = [];
+  const details: ErrorDetail[] = [];
   const pace = createPacer();
   const withPrimary = new Set(
     wanted.filter(({ values }) => values.is_primary === true).map(({ values }) => values.offer_id),
@@ -147,9 +151,12 @@ async function planRows(
       (name) => kind !== creatives || isCompared(one, name, withPrimary),
     );
     const fields = fieldsThatDiffer(compared, found, values);
-    if (fields.length > 0)
-      steps.push({ kind, row, change: { ...common, change: 'changed', id: found[kind.key], fields } });
+    if (fields.length === 0) continue;
+    steps.push({ kind, row, change: { ...common, change: 'changed', id: found[kind.key], fields } });
+    for (const { path, message } of (await kind.checkChange?.(values, work, found)) ?? [])
+      if (details.length < maxDetails) details.push({ path: row.path + path, message });
   }
+  if (details.length > 0) throw new AppError('invalid_request', { details });
   return steps;
 }
 

@@ -1,0 +1,65 @@
+import { checkDecimals } from '../../management/fields.ts';
+import type { Values, View } from '../../management/resource.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+
+/** `payout_amount` of a campaign, or of a publisher that it is served to. */
+export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
+  ...checkDecimals(values, 'payout_amount', 6),
+  ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
+    ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
+    : []),
+];
+
+/** Checks the payout of a stored campaign against its history and its publishers. */
+export async function checkPayoutChange(values: Values, work: Work, current: View): Promise<ErrorDetail[]> {
+  const becomesShare = values.payout_kind === 'cps' && current.payout_kind !== 'cps';
+  return [
+    ...(becomesShare ? await checkOwnPayouts(current, work) : []),
+    ...(values.payout_currency === current.payout_currency ? [] : await checkCurrencyChange(current, work)),
+  ];
+}
+
+/** Payouts of publishers that are money so far would be percent of the sale. */
+async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorDetail[]> {
+  const { rows } = await executor.query<{ ids: string | null }>(
+    `select string_agg(publisher_id::text, ', ' order by publisher_id) as ids from campaign_publishers
+    where campaign_id = $1 and payout_amount > 100`,
+    [id],
+  );
+  const ids = rows[0]?.ids ?? null;
+  return ids === null
+    ? []
+    : [{ path: '/payout_kind', message: `cannot be cps: publishers have payouts of their own above 100 (${ids})` }];
+}
+
+/** Grain of `rollup_money` with one row for each offer, day and currency (`reports/rollup/grains.ts`). */
+const offerDays = 18;
+
+/**
+ * Refuses another currency once money was booked: budgets, usage and the average sale of a campaign are amounts without
+ * a currency, and would mix both.
+ */
+async function checkCurrencyChange(
+  { id, payout_currency: currency }: View,
+  { executor }: Work,
+): Promise<ErrorDetail[]> {
+  const { rows } = await executor.query<{ has_money: boolean }>(
+    `select exists (
+      select from campaign_usage where campaign_id = $1 and (spent_micros <> 0 or unbilled_micros <> 0)
+    ) or exists (
+      select from rollup_money m
+      where m.grain = ${offerDays} and m.placement = '' and m.country = '' and m.device = '' and m.os = ''
+        and m.publisher_id in (
+          select publisher_id from campaigns where id = $1
+          union select publisher_id from campaign_publishers where campaign_id = $1
+        )
+        and m.offer_id in (select id from offers where campaign_id = $1) and m.revenue_micros <> 0
+    ) as has_money`,
+    [id],
+  );
+  if (rows[0]?.has_money !== true) return [];
+  const booked = `amounts in ${currency} are booked`;
+  const message = `cannot be changed: ${booked}; create a copy of the campaign for another currency`;
+  return [{ path: '/payout_currency', message }];
+}
