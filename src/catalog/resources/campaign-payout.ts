@@ -59,7 +59,8 @@ async function checkCurrencyChange(
     [id],
   );
   if (rows[0]?.has_money !== true) return [];
-  const booked = `amounts in ${currency} are booked`;
-  const message = `cannot be changed: ${booked}; create a copy of the campaign for another currency`;
-  return [{ path: '/payout_currency', message }];
+  return [{ path: '/payout_currency', message: bookedText(currency) }];
 }
+
+const bookedText = (currency: unknown): string =>
+  `cannot be changed: amounts in ${currency} are booked; create a copy of the campaign for another currency`;
