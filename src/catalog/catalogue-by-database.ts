@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { requireSchema } from '../embedded/open-database.ts';
+import type { Warning } from '../management/resource.ts';
 import { type Actor, operatorPermission, type Work } from '../management/unit-of-work.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
 import { migrate } from '../platform/db/migrate.ts';
@@ -93,12 +94,15 @@ type ImportOptions = {
   name: string;
 };
 
-/** @returns the publisher's id; null after a dry run @throws AppError with all that is wrong */
+/** `publisherId`: null after a dry run. */
+type ImportResult = { publisherId: number | null; warnings: readonly Warning[] };
+
+/** @throws AppError with all that is wrong */
 export const importByDatabase = (
   database: CatalogueDatabase,
   content: unknown,
   { publisherId, dryRun, name }: ImportOptions,
-): Promise<number | null> =>
+): Promise<ImportResult> =>
   withPool(database, !dryRun, async (pool) => {
     const { store, progress } = database;
     const nowMs = Date.now();
@@ -107,17 +111,20 @@ export const importByDatabase = (
       throw new AppError('invalid_request', { message: `${name} cannot be imported.`, details: parsed.details });
     await checkPictures(parsed.catalogue, progress);
     const intoNew = publisherId === null;
-    return transaction(pool, async (executor) => {
+    let warnings: readonly Warning[] = [];
+    const writtenId = await transaction(pool, async (executor) => {
       const known = await executor.query('select 1 from publishers where id = $1', [publisherId]);
       if (!intoNew && known.rowCount === 0) throw new Error('Publisher not found.');
       const work: Work = { executor, actor, publisherId: publisherId ?? 0, nowMs };
       const result = await importCatalogue(work, parsed.catalogue, { store, intoNew, progress });
+      warnings = result.warnings;
       if (dryRun) throw undo;
       return result.publisher_id;
     }).catch((err: unknown) => {
       if (err === undo) return null;
       throw err;
     });
+    return { publisherId: writtenId, warnings };
   });
 
 type ApplyOptions = {

@@ -1,7 +1,16 @@
 import { Type } from '@sinclair/typebox';
 import type { ReviewedKind } from '../catalog/approval.ts';
+import { urlWarningsOf } from '../catalog/url-warnings.ts';
 import type { HandedIn } from '../management/approval.ts';
-import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../management/resource.ts';
+import {
+  idSchema,
+  orNull,
+  type Resource,
+  stamps,
+  timestamp,
+  type Values,
+  type Warning,
+} from '../management/resource.ts';
 import { getRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
@@ -72,9 +81,15 @@ export const drafts: Resource = {
   expressions: () => ({ has_picture: 'exists (select from draft_pictures p where p.draft_id = drafts.id)' }),
   sorts: { id: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
   defaultSort: '-id',
+  warn: (draft) => warnOfDraft(draft as Draft),
   filters: ['state', 'resource', 'campaign_id', 'row_id', 'advertiser_id'],
   searched: ['subject', 'note'],
 };
+
+/** Warns about macros of URLs that a draft would set. */
+export function warnOfDraft({ resource, changes }: Pick<Draft, 'resource' | 'changes'>): Warning[] {
+  return urlWarningsOf(resource, changes).map(({ path, message }) => ({ path: `/changes${path}`, message }));
+}
 
 export const getDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id)) as Draft;

@@ -1,7 +1,8 @@
-import type { Html } from '../platform/http/html.ts';
+import { type Html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { badge, type Tone } from '../shell/components.ts';
-import type { Draft, DraftState } from './draft.ts';
+import { fieldWarning, warningNotice } from '../shell/warnings.ts';
+import { type Draft, type DraftState, warnOfDraft } from './draft.ts';
 
 export const stateTexts: Readonly<Record<DraftState, [MessageKey, Tone]>> = {
   waiting: ['drafts.waiting', 'warn'],
@@ -26,3 +27,11 @@ const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
 /** What a draft is of, such as "New offer" or "Campaign". */
 export const kindText = ({ resource, base }: Draft): string =>
   Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
+
+/** Notice about macros of URLs that a draft would set; nothing once it is refused or withdrawn. */
+export const draftNotice = (draft: Draft): Html =>
+  draft.state === 'refused' || draft.state === 'withdrawn'
+    ? nothing
+    : warningNotice(warnOfDraft(draft), ({ path, message }) =>
+        fieldWarning({ path: path.replace(/^\/changes/, ''), message }),
+      );

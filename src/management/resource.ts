@@ -76,6 +76,8 @@ export type Resource = {
   checkChange?: (values: Values, work: Work, current: View) => Promise<ErrorDetail[]>;
   /** Whether `check` also takes fields of a wrong shape, so that all errors are told at once. */
   checksAnyShape?: boolean;
+  /** The part of `warn` about macros of URLs. Catalogue files and drafts use it, too: it takes any values. */
+  warnOfUrls?: (values: Values) => Warning[];
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;
   /** Columns set when a row is made, beside those of the input. */
   initial?: (work: Work) => Values;

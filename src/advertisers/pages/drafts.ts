@@ -1,7 +1,7 @@
 import { changesTable, handedIn } from '../../drafts/comparison.ts';
 import { withdraw } from '../../drafts/decide.ts';
 import { type Draft, getDraft, pictureFile } from '../../drafts/draft.ts';
-import { kindText, stateBadge } from '../../drafts/views.ts';
+import { draftNotice, kindText, stateBadge } from '../../drafts/views.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
@@ -70,6 +70,7 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
         draft.state === 'refused' &&
         notice('failed', html`<p>${t('advertiser.refusedBecause', { reason: draft.reason })}</p>`)
       }
+      ${draftNotice(draft)}
       ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${shown}`)}
       ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}`,
   };

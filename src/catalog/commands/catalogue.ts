@@ -78,7 +78,7 @@ export const importFromFile: Run = async (call) => {
   return exitCodes.ok;
 };
 
-type Imported = { publisherId: number | null; warnings: { path: string; message: string }[] };
+type Imported = { publisherId: number | null; warnings: readonly { path: string; message: string }[] };
 
 async function importContent(
   call: Call,
@@ -88,7 +88,7 @@ async function importContent(
   const database = databaseOf(call);
   if (database !== null) {
     const options = { publisherId: idOption(call, 'publisher'), dryRun, name: file };
-    return { publisherId: await importByDatabase(database, content, options), warnings: [] };
+    return importByDatabase(database, content, options);
   }
   const query = dryRun ? { dry_run: 'true' } : {};
   const answer = await createApi(call).call('POST', '/manage/v1/catalogue/import', { query, body: content });

@@ -143,9 +143,10 @@ export const campaigns: Resource = {
     ...(await checkAudiences(values.rules, work)),
   ],
   checkChange: checkPayoutChange,
+  warnOfUrls,
   warn: async (view, work) => [
     ...warnOfZone('/rules/schedule/time_zone', zoneOf(view)),
-    ...warnOfMacros('/landing_url', view.landing_url, { names: landingMacros, others: 'emptied' }),
+    ...warnOfUrls(view),
     ...(await warnOfCurrencies(view, work)),
     ...(await warnOfPlacements(view, work)),
   ],
@@ -155,6 +156,10 @@ export const campaigns: Resource = {
   afterRestore: (work, { id, deleted_at }) =>
     setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
 };
+
+function warnOfUrls({ landing_url: url }: Values): Warning[] {
+  return warnOfMacros('/landing_url', url, { names: landingMacros, others: 'emptied' });
+}
 
 const zoneOf = ({ rules }: Values): string | undefined => (rules as CampaignRules | null)?.schedule?.time_zone;
 

@@ -18,8 +18,8 @@ import {
   stopExpressions,
   stopFields,
   type Values,
+  type Warning,
 } from '../../management/resource.ts';
-import type { ErrorDetail } from '../../platform/errors.ts';
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { requireApproval } from '../approval.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
@@ -99,17 +99,20 @@ export const offers: Resource = {
     ...checkLanguage(values),
     ...checkTranslations(values),
   ],
+  warnOfUrls,
   warn: warnOfOffer,
   beforeSave: (work, values, current) => requireApproval('offers', work, values, current),
 };
 
 /** Macros of the offer's URLs that are not filled. */
-export const warnOfUrls = (offer: Values): ErrorDetail[] => [
-  ...warnOfMacros('/useraction_url', offer.useraction_url, { names: [], others: 'sent' }),
-  ...warnOfMacros('/adv_pixel_url', offer.adv_pixel_url, { names: pixelMacros, others: 'sent' }),
-];
+export function warnOfUrls(offer: Values): Warning[] {
+  return [
+    ...warnOfMacros('/useraction_url', offer.useraction_url, { names: [], others: 'sent' }),
+    ...warnOfMacros('/adv_pixel_url', offer.adv_pixel_url, { names: pixelMacros, others: 'sent' }),
+  ];
+}
 
-function warnOfOffer(offer: Values): ErrorDetail[] {
+function warnOfOffer(offer: Values): Warning[] {
   const tooLong = (Object.keys(offerLimits) as LimitedText[]).flatMap((name) => {
     const ideal = idealLengthOf(name);
     const length = [...String(offer[name])].length;

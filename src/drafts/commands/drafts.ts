@@ -8,6 +8,12 @@ const path = '/manage/v1/drafts';
 
 type Proposed = { resource: string; row_id: number | null; changes: unknown; note: string };
 
+type DraftAnswer = { message: string; data: Draft; warnings: readonly { path: string; message: string }[] };
+
+function showWarnings({ out }: Call, warnings: DraftAnswer['warnings']): void {
+  for (const { path: at, message } of warnings) out.line(`! ${at} ${message}`);
+}
+
 /** @throws CommandError */
 function idsOf({ args }: Call): number[] {
   if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id)))
@@ -31,7 +37,7 @@ export const listDrafts: Run = async (call) => {
 };
 
 export const showDraft: Run = async (call) => {
-  const { data } = (await createApi(call).call('GET', `${path}/${oneOf(call)}`)) as { data: Draft };
+  const { data, warnings } = (await createApi(call).call('GET', `${path}/${oneOf(call)}`)) as DraftAnswer;
   call.out.data(data);
   call.out.line(`${data.resource} ${data.row_id ?? 'new'}  ${data.subject}  ${data.state}`);
   if (data.reason !== '') call.out.line(data.reason);
@@ -40,6 +46,7 @@ export const showDraft: Run = async (call) => {
     const before = Object.hasOwn(data.base, name) ? `${JSON.stringify(data.base[name])} → ` : '';
     call.out.line(`  ${name}: ${before}${JSON.stringify(value)}`);
   }
+  showWarnings(call, warnings);
   return exitCodes.ok;
 };
 
@@ -54,9 +61,10 @@ export const proposeDraft: Run = async (call) => {
   const changes = await readJsonFile(call, file);
   const body = { resource, row_id: row === undefined ? null : Number(row), changes, note };
   const asked = image === '' ? { body } : { form: formOf(body, await readFile(image)) };
-  const { message, data } = (await createApi(call).call('POST', path, asked)) as { message: string; data: Draft };
+  const { message, data, warnings } = (await createApi(call).call('POST', path, asked)) as DraftAnswer;
   call.out.data(data);
   call.out.line(`${message} ${data.id} ${data.state}`);
+  showWarnings(call, warnings);
   return exitCodes.ok;
 };
 

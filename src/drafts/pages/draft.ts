@@ -14,7 +14,7 @@ import type { Page } from '../../shell/layout.ts';
 import type { Difference } from '../apply.ts';
 import { changesTable, differencesTable, preview } from '../comparison.ts';
 import type { Draft } from '../draft.ts';
-import { kindText, stateBadge } from '../views.ts';
+import { draftNotice, kindText, stateBadge } from '../views.ts';
 
 export type DraftView = {
   draft: Draft;
@@ -40,6 +40,7 @@ export function draftPage(context: PublisherContext, view: DraftView): Page {
     body: html`
       ${draft.reason !== '' && notice(draft.state === 'refused' ? 'failed' : 'warn', html`<p>${draft.reason}</p>`)}
       ${differences.length > 0 && conflictCard(context, path, differences, view)}
+      ${draftNotice(draft)}
       ${card(t('drafts.changes'), changesTable(draft, context.publisher))}
       ${preview(draft, view.current, draft.has_picture ? `${path}/picture` : '')}
       ${factsCard(context, draft)}

@@ -13,11 +13,12 @@ import { sequenceRules } from '../sequence-rules.ts';
 import type { Progress } from './export.ts';
 import { kinds, mapMatch } from './kinds.ts';
 import type { Catalogue, FileRow } from './parse.ts';
+import { warnOfFileUrls } from './url-warnings.ts';
 
 /** Rows written by one statement (count). */
 const chunkSize = 250;
 
-/** `warnings`: what of the file was left out. */
+/** `warnings`: what of the file was left out, and macros in URLs. */
 export type Imported = { publisher_id: number; counts: Record<string, number>; warnings: Warning[] };
 
 /** Ids of rows by those of the file, by table. */
@@ -53,7 +54,7 @@ export async function importCatalogue(
   catalogue: Catalogue,
   { store, intoNew, progress = () => {} }: { store: ImageStore | null; intoNew: boolean; progress?: Progress },
 ): Promise<Imported> {
-  const warnings = intoNew ? [] : await findKeptSettings(work, catalogue);
+  const warnings = await warningsOfImport(work, catalogue, { intoNew });
   const publisherId = intoNew ? await makePublisher(work, catalogue) : await takePublisher(work, catalogue);
   const target: Work = { ...work, publisherId };
   const ids: Map<string, Map<unknown, unknown>> = new Map();
@@ -96,6 +97,20 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
   await updateRow(publishers, work, String(work.publisherId), settings, { ifMatch: null, replace: false });
   return work.publisherId;
 }
+
+/** Warnings about an import. Reads only. @param options `intoNew`: the publisher is made for it */
+export const warningsOfImport = async (
+  work: Work,
+  catalogue: Catalogue,
+  { intoNew }: { intoNew: boolean },
+): Promise<Warning[]> => [
+  ...(intoNew ? [] : await findKeptSettings(work, catalogue)),
+  ...warnOfFileUrls(
+    [...catalogue.rows].flatMap(([kind, rows]) =>
+      kind.warnOfUrls === undefined ? [] : rows.map((row) => [kind, row] as const),
+    ),
+  ),
+];
 
 /** The settings of a file that an import leaves as they are, because only an operator changes them. */
 export async function findKeptSettings(work: Work, { publisher, given }: Catalogue): Promise<Warning[]> {

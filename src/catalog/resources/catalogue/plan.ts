@@ -14,6 +14,7 @@ import { findKeptSettings, renamed } from './import.ts';
 import { kinds, mapMatch } from './kinds.ts';
 import { type CurrentRow, matchRows, type WantedRow } from './match.ts';
 import { type Catalogue, type FileRow, maxDetails } from './parse.ts';
+import { warnOfFileUrls } from './url-warnings.ts';
 
 /** What an apply does to one row. */
 export type Change = {
@@ -66,7 +67,10 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
   return {
     steps,
     ids,
-    warnings: await findKeptSettings(work, catalogue),
+    warnings: [
+      ...(await findKeptSettings(work, catalogue)),
+      ...warnOfFileUrls(steps.flatMap(({ kind, row }) => (row === null ? [] : [[kind, row] as const]))),
+    ],
     digest: hash('sha256', JSON.stringify(steps.map(({ change }) => change)), 'base64url').slice(0, 27),
   };
 }

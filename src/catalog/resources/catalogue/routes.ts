@@ -24,7 +24,7 @@ import type { ImageStore } from '../../images/image-store.ts';
 import { applyRoute } from './apply-route.ts';
 import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';
 import { exportCatalogue } from './export.ts';
-import { checkPictures, findKeptSettings, importCatalogue, requireEmpty } from './import.ts';
+import { checkPictures, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 
 /** An export is encoded in pieces of about this length (UTF-16 units). */
@@ -121,7 +121,9 @@ async function importFile({ http, store }: ImportDeps, request: FastifyRequest, 
   const { catalogue } = parsed;
   await checkPictures(catalogue);
   if (isDryRun) {
-    const warnings = await http.management.read(actor, publisherId, (work) => findKeptSettings(work, catalogue));
+    const warnings = await http.management.read(actor, publisherId, (work) =>
+      warningsOfImport(work, catalogue, { intoNew: false }),
+    );
     return reply.send({ message: 'The file can be imported.', data: { dry_run: true, warnings } });
   }
   const digest = Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex');

@@ -1,0 +1,18 @@
+import type { Resource, Warning } from '../../../management/resource.ts';
+import type { FileRow } from './parse.ts';
+
+/** Maximum number of warnings about URLs in an answer. */
+const maxWarnings = 100;
+
+/** Warns about macros in the URLs of rows of a file, with their paths in the file. */
+export function warnOfFileUrls(list: Iterable<readonly [Resource, FileRow]>): Warning[] {
+  const warnings: Warning[] = [];
+  let omitted = 0;
+  for (const [kind, { values, path: at }] of list)
+    for (const { path, message } of kind.warnOfUrls?.(values) ?? []) {
+      if (warnings.length < maxWarnings) warnings.push({ path: at + path, message });
+      else omitted++;
+    }
+  if (omitted > 0) warnings.push({ path: '/', message: `has ${omitted} more warnings about URLs` });
+  return warnings;
+}
