@@ -2887,6 +2887,7 @@ export const de: Messages = {
     showAttributeAlone: 'Nur das Attribut zeigen',
     showByDay: 'Nach Tagen zeigen',
     showLastWeek: 'Die letzten 7 Tage zeigen',
+    byCurrency: 'Nach Währung gruppiert: Beträge in verschiedenen Währungen werden nicht verglichen.',
     sort_most: 'Meiste zuerst',
     sort_change: 'Größter Rückgang zuerst',
     sort_name: 'Nach Namen',

@@ -2766,6 +2766,7 @@ export const en = {
     showAttributeAlone: 'Show the attribute alone',
     showByDay: 'Show it by day',
     showLastWeek: 'Show the last 7 days',
+    byCurrency: 'Grouped by currency: amounts in different currencies are not compared.',
     sort_most: 'Most first',
     sort_change: 'Largest drop first',
     sort_name: 'By name',

@@ -5,7 +5,14 @@ import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { perLocale } from '../../../shell/format.ts';
 import type { ConvertedTotal } from '../../converted.ts';
-import { type DimensionName, type MetricName, type Metrics, sumOf, withoutSessions } from '../../metrics.ts';
+import {
+  currenciesOf,
+  type DimensionName,
+  type MetricName,
+  type Metrics,
+  sumOf,
+  withoutSessions,
+} from '../../metrics.ts';
 import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
 import type { ReportService } from '../../service.ts';
@@ -154,20 +161,53 @@ const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
     .map(({ value, text, now, before }) => ({ value, text, also: [], now: now as Metrics, before }));
 
 function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
+  const found = state.by === 'advertiser' ? byAdvertiser(groups, names) : groups;
   const rankOf = rankingOf(state);
-  const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map(
-    ({ value: id, also: ids, now, before }) => {
-      const value = String(id);
-      const also = state.also.map((name, index) => {
-        const one = String(ids[index]);
-        return { name, value: one, text: valueText(names, name, one) };
-      });
-      return { value, text: valueText(names, state.by, value), also, now, before, rank: rankOf(now, before) };
-    },
-  );
+  const groupOf = currencyGroupsOf(state, found);
+  const rows = found.map(({ value: id, also: ids, now, before }) => {
+    const value = String(id);
+    const also = state.also.map((name, index) => {
+      const one = String(ids[index]);
+      return { name, value: one, text: valueText(names, name, one) };
+    });
+    return {
+      value,
+      text: valueText(names, state.by, value),
+      also,
+      now,
+      before,
+      group: groupOf(now, before),
+      rank: rankOf(now, before),
+    };
+  });
   const collator = byName('');
-  return rows.sort((a, b) => b.rank - a.rank || collator.compare(a.text, b.text) || (a.value < b.value ? -1 : 1));
+  return rows.sort(
+    (a, b) => a.group - b.group || b.rank - a.rank || collator.compare(a.text, b.text) || (a.value < b.value ? -1 : 1),
+  );
 }
+
+/** Whether the rows of an answer are grouped by currency: amounts in different currencies are never compared. */
+export const isByCurrency = ({ metric, sort }: ExplorerState, rows: readonly Compared[]): boolean =>
+  metricOf(metric).kind === 'money' && sort !== 'name' && currenciesOf(rows.flatMap(periodsIn)).length > 1;
+
+/**
+ * Position of the group of a row: currencies in the order of their codes, then rows with several currencies. Rows
+ * without money come first where the least is wanted first, else last.
+ */
+function currencyGroupsOf(
+  state: ExplorerState,
+  rows: readonly Compared[],
+): (now: Metrics, before: Metrics | null) => number {
+  if (!isByCurrency(state, rows)) return () => 0;
+  const currencies = currenciesOf(rows.flatMap(periodsIn));
+  return (now, before) => {
+    const own = currenciesOf(state.sort === 'change' ? [now, before] : [now]);
+    if (own.length === 0) return state.sort === 'least' ? -1 : currencies.length + 1;
+    return own.length > 1 ? currencies.length : currencies.indexOf(own[0] as string);
+  };
+}
+
+const periodsIn = ({ now, before }: Compared): (Metrics | null)[] => [now, before];
 
 /** 0 stands for the advertisers of removed campaigns. Several campaigns count a session that shows them once each. */
 function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {

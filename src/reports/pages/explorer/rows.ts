@@ -3,7 +3,7 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { type Cell, type Column, descriptionList, link, noMatches, table } from '../../../shell/components.ts';
 import { moreFields } from '../../../shell/field-groups.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
-import type { Answer, AnswerRow } from './answer.ts';
+import { type Answer, type AnswerRow, isByCurrency } from './answer.ts';
 import { changeText, formatted, type Writing } from './charts.ts';
 import { changeOf, differenceOf, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
 import { dimensionText, type Names, valueDetail } from './names.ts';
@@ -104,6 +104,7 @@ export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing
   return html`
     ${summary(state, answer, writing)}
     ${orderLinks(state, answer, writing)}
+    ${isByCurrency(state, rows) && html`<p class="hint">${t('reports.byCurrency')}</p>`}
     ${table(byText(state.by), columns, shown.map(cells))}
     ${shown.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
     ${definitions(metrics)}`;
