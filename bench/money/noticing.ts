@@ -1,3 +1,4 @@
+import { noonMs } from '../../test/decision/support.ts';
 import type { Notice, View } from './policies.ts';
 import type { World } from './world.ts';
 
@@ -14,8 +15,8 @@ export function notice({ world, view, at, chance, later }: Noticing): void {
   const { offer, position, asker, atMs } = view;
   later(atMs, { what: 'seen', view, atMs, delayMs: 0 });
   const rate = world.clickRate(offer, asker, at) * (world.examination[position - 1] as number);
-  const isClick = chance(1) < rate;
   const delayMs = 1000 * world.clickDelayS(chance(2));
+  const isClick = chance(1) < rate && world.isLost?.(offer, atMs + delayMs - noonMs) !== true;
   later(atMs + delayMs, { what: 'outcome', view, isClick });
   if (!isClick) return;
   later(atMs + delayMs, { what: 'clicked', view, atMs: atMs + delayMs, delayMs });

@@ -100,16 +100,6 @@ export const uniform = (world: World, seed: number): Policy => ({
   learn: () => {},
 });
 
-export function best(world: World): Policy {
-  return {
-    choose: (asker, isPresent, at) => {
-      const value = valuesOf(world, asker, at);
-      return topOf(value, isPresent, world.positions);
-    },
-    learn: () => {},
-  };
-}
-
 /** True revenue of an impression of each offer on the first position. */
 export const valuesOf = (world: World, asker: Asker, at: number): number[] =>
   world.offers.map(({ campaign: { payout } }, offer) => {

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
-import { noonMs } from '../../test/decision/support.ts';
-import { notice } from './noticing.ts';
-import { best, engine, learnEveryMs, type Notice, type Policy, uniform, type View, valuesOf } from './policies.ts';
+import { play } from './play.ts';
+import { engine, type Policy, uniform } from './policies.ts';
 import { rankingWorlds } from './ranking-worlds.ts';
 import { greedy, logisticPerOffer, withoutContext } from './rivals.ts';
-import { uniforms, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /**
  * Seeded worlds of which the truth is known: what each way of ranking earns in them, as a share of the best possible.
@@ -35,50 +34,23 @@ type Run = {
   windows: { earned: number; possible: number }[];
 };
 
-/** Plays a world with a policy: true expected revenue of what it shows, by part of the run. */
-function play(world: World, policy: Policy, seed: number): Run {
-  const u = uniforms(seed + 77);
-  const bestPolicy = best(world);
-  const notices = new Map<number, Notice[]>();
+/** True expected revenue of what a policy shows, by part of the run. */
+function runOf(world: World, policy: Policy, seed: number): Run {
   const run: Run = {
     earned: Array(parts).fill(0),
     possible: Array(parts).fill(0),
     firstShare: Array(parts).fill(0),
     windows: Array.from({ length: Math.ceil(world.answers / window) }, () => ({ earned: 0, possible: 0 })),
   };
-  const later = (atMs: number, notice: Notice): void => {
-    const tick = Math.floor(atMs / learnEveryMs) + 1;
-    const list = notices.get(tick);
-    if (list === undefined) notices.set(tick, [notice]);
-    else list.push(notice);
-  };
-  let tick = Math.floor(noonMs / learnEveryMs);
-  for (let at = 0; at < world.answers; at++) {
-    const nowMs = noonMs + (at * 1000) / world.perSecond;
-    for (; tick < Math.floor(nowMs / learnEveryMs); tick++) {
-      const list = notices.get(tick + 1) ?? [];
-      notices.delete(tick + 1);
-      policy.learn(list, (tick + 1) * learnEveryMs);
-    }
-    const asker = world.asker(at);
-    const isPresent = (offer: number): boolean => at >= world.startsAt(offer);
+  play(world, policy, seed, ({ at, chosen, best, earned, possible }) => {
     const part = Math.floor((at * parts) / world.answers);
-    const values = valuesOf(world, asker, at);
-    const worth = (offers: readonly number[]): number =>
-      offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
-    const ideal = bestPolicy.choose(asker, isPresent, at, nowMs);
-    const chosen = policy.choose(asker, isPresent, at, nowMs);
-    run.earned[part] = (run.earned[part] as number) + worth(chosen);
-    run.possible[part] = (run.possible[part] as number) + worth(ideal);
+    run.earned[part] = (run.earned[part] as number) + earned;
+    run.possible[part] = (run.possible[part] as number) + possible;
     const own = run.windows[Math.floor(at / window)] as Run['windows'][number];
-    own.earned += worth(chosen);
-    own.possible += worth(ideal);
-    if (chosen[0] === ideal[0]) run.firstShare[part] = (run.firstShare[part] as number) + parts / world.answers;
-    for (const [k, offer] of chosen.entries()) {
-      const view: View = { offer, position: k + 1, asker, atMs: nowMs };
-      notice({ world, view, at, chance: (salt) => u(salt + 10 * k + 1000 * offer, at), later });
-    }
-  }
+    own.earned += earned;
+    own.possible += possible;
+    if (chosen[0] === best[0]) run.firstShare[part] = (run.firstShare[part] as number) + parts / world.answers;
+  });
   return run;
 }
 
@@ -113,7 +85,7 @@ for (const [index, { name }] of worlds.entries()) {
       const world = rankingWorlds(seed)[index] as World;
       const isForClicks = world.offers.every(({ campaign }) => campaign.payout.kind === 'cpc');
       if (create === logisticPerOffer && (!isForClicks || world.offers.length > 100)) continue;
-      runs.push(play(world, create(world, seed), seed));
+      runs.push(runOf(world, create(world, seed), seed));
     }
     if (runs.length === 0) continue;
     const mean = (of: (run: Run) => number): number => sum(runs.map(of)) / runs.length;

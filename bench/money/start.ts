@@ -3,11 +3,15 @@
  * npm run bench:money -- budgets [world] [seeds]: those alone
  * npm run bench:money -- off-policy [seeds]: estimates of other rankings alone
  * npm run bench:money -- random [count] [seed] [rankings]: worlds drawn from broad priors
+ * npm run bench:money -- disturbed [seeds] [seed]: lost and late clicks, a pause, newcomers
+ * npm run bench:money -- tables [folder]: public classification tables
  * npm run bench:money -- size: what the model of a large catalogue takes
  */
 const [, , first] = process.argv;
 if (first === 'off-policy') await import('./off-policy.ts');
 else if (first === 'size') await import('./model-size.ts');
+else if (first === 'disturbed') await import('./disturbed.ts');
+else if (first === 'tables') await import('./tables.ts');
 else if (first === 'random') await import('./random/run.ts');
 else if (first !== 'budgets') await import('./run.ts');
 if (first === undefined || first === 'budgets') await import('./budgets.ts');

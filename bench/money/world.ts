@@ -29,6 +29,12 @@ export type World = {
   startsAt: (offer: number) => number;
   /** The answer from which on rates are others; undefined: they stay. */
   changesAt?: number;
+  /** Whether a click is lost, by its time (milliseconds since the start, as in what follows). */
+  isLost?: (offer: number, atMs: number) => boolean;
+  /** When an event of an answer is known. */
+  knownAtMs?: (atMs: number, at: number) => number;
+  /** Whether the learner pauses. */
+  isPaused?: (atMs: number) => boolean;
 };
 
 /** A stream of uniform numbers: one for each purpose (`salt`) and each count. */

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { noonMs } from '../../../test/decision/support.ts';
-import { engine, learnEveryMs, type Notice, type Policy, topOf, uniform, type View, valuesOf } from '../policies.ts';
+import { lastHalfOf } from '../play.ts';
+import { engine, type Policy, uniform } from '../policies.ts';
 import { logisticPerOffer } from '../rivals.ts';
-import { uniforms } from '../world.ts';
 import { plainThompson } from './policies.ts';
 import { type RandomWorld, randomWorld } from './worlds.ts';
 
@@ -17,55 +16,6 @@ const policies: Record<string, (world: RandomWorld, seed: number) => Policy> = {
   Perkwire: engine,
 };
 
-/** Plays a world. @returns value of the last half as a share of the best possible */
-export function playRandom(world: RandomWorld, policy: Policy, seed: number): number {
-  const u = uniforms(seed + 77);
-  const notices = new Map<number, Notice[]>();
-  const later = (atMs: number, answer: number, notice: Notice): void => {
-    const tick = Math.floor(world.knownAtMs(atMs, answer) / learnEveryMs) + 1;
-    const list = notices.get(tick);
-    if (list === undefined) notices.set(tick, [notice]);
-    else list.push(notice);
-  };
-  let [tick, earned, possible] = [0, 0, 0];
-  let waiting: Notice[] = [];
-  for (let at = 0; at < world.answers; at++) {
-    const atMs = (at * 1000) / world.perSecond;
-    for (; tick < Math.floor(atMs / learnEveryMs); tick++) {
-      waiting.push(...(notices.get(tick + 1) ?? []));
-      notices.delete(tick + 1);
-      if (world.isPaused(atMs)) continue;
-      policy.learn(waiting, noonMs + (tick + 1) * learnEveryMs);
-      waiting = [];
-    }
-    const asker = world.asker(at);
-    const isPresent = (offer: number): boolean => at >= world.startsAt(offer);
-    const chosen = policy.choose(asker, isPresent, at, noonMs + atMs);
-    if (at >= world.answers / 2) {
-      const values = valuesOf(world, asker, at);
-      const worth = (offers: readonly number[]): number =>
-        offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
-      earned += worth(chosen);
-      possible += worth(topOf(values, isPresent, world.positions));
-    }
-    for (const [k, offer] of chosen.entries()) {
-      const view: View = { offer, position: k + 1, asker, atMs: noonMs + atMs };
-      const chance = (salt: number): number => u(salt + 10 * k + 1000 * offer, at);
-      later(atMs, at, { what: 'seen', view, atMs: view.atMs, delayMs: 0 });
-      const isClick = chance(1) < world.clickRate(offer, asker, at) * (world.examination[k] as number);
-      const delayMs = 1000 * world.clickDelayS(chance(2));
-      const clickMs = atMs + delayMs;
-      later(clickMs, at, { what: 'outcome', view, isClick: isClick && !world.isLost(offer, clickMs) });
-      if (!isClick || world.isLost(offer, clickMs)) continue;
-      later(clickMs, at, { what: 'clicked', view, atMs: noonMs + clickMs, delayMs });
-      if (chance(3) >= world.conversionRate(offer)) continue;
-      const untilMs = 1000 * world.conversionDelayS(chance(4));
-      later(clickMs + untilMs, at, { what: 'converted', view, atMs: noonMs + clickMs + untilMs, delayMs: untilMs });
-    }
-  }
-  return earned / possible;
-}
-
 type Result = { share: number; world: RandomWorld };
 const results = new Map<string, Result[]>();
 for (let seed = firstSeed; seed < firstSeed + count; seed++) {
@@ -76,7 +26,7 @@ for (let seed = firstSeed; seed < firstSeed + count; seed++) {
     const isForClicks = world.offers.every(({ campaign }) => campaign.payout.kind === 'cpc');
     if (create === logisticPerOffer && (!isForClicks || world.offers.length > 100 || world.keys > 10)) continue;
     const began = performance.now();
-    const share = playRandom(world, create(world, seed), seed);
+    const share = lastHalfOf(world, create(world, seed), seed);
     results.set(name, [...(results.get(name) ?? []), { share, world }]);
     line.push(`${name} ${(100 * share).toFixed(1)} (${((performance.now() - began) / 1000).toFixed(0)} s)`);
   }

@@ -2,18 +2,11 @@ import { normalQuantile } from '../../../src/decision/random.ts';
 import { pays } from '../../../test/decision/support.ts';
 import { type Asker, logistic, paidOffers, uniforms, type World, worldOf } from '../world.ts';
 
-/** A world with disturbances. */
+/** A world with what the report says of it. */
 export type RandomWorld = World & {
-  seed: number;
   groups: string[];
   /** Attributes of users (count). */
   keys: number;
-  /** Whether a click or conversion at a time is lost. */
-  isLost: (offer: number, atMs: number) => boolean;
-  /** Time at which an event of an answer is known (milliseconds since the start). */
-  knownAtMs: (atMs: number, answer: number) => number;
-  /** Whether the learner pauses. */
-  isPaused: (atMs: number) => boolean;
 };
 
 /** Answers of a world (count): enough to see learning, few enough to play hundreds of worlds. */
@@ -119,7 +112,6 @@ export function randomWorld(seed: number): RandomWorld {
       conversionDelayS: exponential(conversionDelayS),
       startsAt: (offer) => (isNewcomer && offer === best ? Math.floor(answers * 0.4) : 0),
     }),
-    seed,
     groups,
     keys: keyCount,
     isLost: (offer, atMs) => isIn(atMs) && (kind === 'clicks' || (kind === 'page' && offer === best)),

@@ -1,0 +1,138 @@
+import { pays } from '../../test/decision/support.ts';
+import { play } from './play.ts';
+import type { Policy } from './policies.ts';
+import { rankingWorlds } from './ranking-worlds.ts';
+import { cpcOffers, paidOffers, uniforms, type World, worldOf } from './world.ts';
+
+/** A world with what a ranking is to reach in its last half. */
+export type DisturbedWorld = World & {
+  /** Value to reach as a share of the best possible; null: a point less than plain Thompson sampling. */
+  goal: number | null;
+  /** End of the disturbance (milliseconds since the start). */
+  endsMs?: number;
+  /** Impressions of the best offer (count) from which on `bestFirst` counts. */
+  countsAfter?: number;
+};
+
+/** Minute from the end of a disturbance on that a ranking has to recover (milliseconds). */
+const recoveryMs = 60_000;
+
+/** Worlds like those in which an earlier ranking lost its best offer. @param answers of the worlds with ten offers */
+export function disturbedWorlds(seed: number, answers = 60_000): DisturbedWorld[] {
+  const fromMs = (1000 * answers) / 2 / 100;
+  const isIn = (lengthMs: number, atMs: number): boolean => atMs >= fromMs && atMs < fromMs + lengthMs;
+  const isLost = (_offer: number, atMs: number): boolean => isIn(10_000, atMs);
+  const ten = (name: string, meanS: number, goal: number, over: Partial<DisturbedWorld> = {}): DisturbedWorld => ({
+    ...tenOffers(seed, { name, answers, clickDelayS: (u) => -meanS * Math.log(1 - u) }),
+    goal,
+    ...over,
+  });
+  const plain = rankingWorlds(seed).filter(({ name }) => /^nothing matters$|noise/.test(name));
+  return [
+    ten('clicks after 0.15 s', 0.15, 0.985),
+    ten('clicks after 1 s', 1, 0.985),
+    ten('ten seconds lost', 5, 0.975, { isLost, endsMs: fromMs + 10_000 }),
+    ten('ten seconds lost, clicks after 0.15 s', 0.15, 0.975, { isLost, endsMs: fromMs + 10_000 }),
+    ten('ten seconds known late', 5, 0.975, {
+      knownAtMs: (atMs) => (isIn(10_000, atMs) ? fromMs + 10_000 : atMs),
+      endsMs: fromMs + 10_000,
+    }),
+    ten('learner paused for 60 s', 5, 0.975, {
+      isPaused: (atMs) => isIn(60_000, atMs),
+      endsMs: fromMs + 60_000,
+    }),
+    newcomer(seed),
+    conversions(seed, answers),
+    ...plain.map((world) => ({ ...world, goal: null })),
+  ];
+}
+
+/** Numbers 0 to count - 1 in an order drawn by the seed. */
+function shuffled(seed: number, salt: number, count: number): number[] {
+  const u = uniforms(seed);
+  return Array.from({ length: count }, (_, at) => at).sort((a, b) => u(salt, a) - u(salt, b));
+}
+
+const tenOffers = (seed: number, over: Pick<World, 'name'> & Partial<World>): World => {
+  const order = shuffled(seed, 1, 10);
+  return worldOf({
+    what: '10 offers that 1 to 10 % click, 100 answers a second',
+    offers: cpcOffers(10),
+    clickRate: (offer) => 0.01 * (1 + (order[offer] as number)),
+    ...over,
+  });
+};
+
+function newcomer(seed: number): DisturbedWorld {
+  const u = uniforms(seed);
+  const count = 3 + Math.floor(8 * u(1, 0));
+  const best = 0.04 * 3 ** u(2, 0);
+  const rates = Array.from({ length: count }, (_, offer) => best * (offer === 0 ? 1 : 0.4 + 0.6 * u(3, offer)));
+  return {
+    ...worldOf({
+      name: 'a newcomer, 25 % better',
+      what: '3 to 10 offers, the best clicked by 4 to 12 %; after 20,000 answers one joins that is 25 % better',
+      answers: 40_000,
+      offers: cpcOffers(count + 1),
+      positions: 2,
+      examination: [1, 0.5],
+      clickRate: (offer) => rates[offer] ?? best * 1.25,
+      startsAt: (offer) => (offer === count ? 20_000 : 0),
+    }),
+    goal: null,
+    countsAfter: 2000,
+  };
+}
+
+function conversions(seed: number, answers: number): DisturbedWorld {
+  const [clicks, converted] = [shuffled(seed, 1, 10), shuffled(seed, 2, 10)];
+  return {
+    ...worldOf({
+      name: 'CPA offers, read 10 s late',
+      what: '10 offers clicked by 4 to 13 %, of which 10 to 28 % convert, after a minute; events are known 10 s later',
+      answers,
+      offers: paidOffers(Array.from({ length: 10 }, () => pays('cpa', 10))),
+      clickRate: (offer) => 0.01 * (4 + (clicks[offer] as number)),
+      conversionRate: (offer) => 0.02 * (5 + (converted[offer] as number)),
+      conversionDelayS: (u) => -60 * Math.log(1 - u),
+      knownAtMs: (atMs) => atMs + 10_000,
+    }),
+    goal: null,
+  };
+}
+
+export type Measured = {
+  /** Value of the last half, and of what follows a minute after the disturbance, as shares of the best possible. */
+  value: number;
+  recovered: number;
+  /** Share of answers with the best offer first, and the longest time without one (seconds). */
+  bestFirst: number;
+  longestS: number;
+};
+
+/** Measures a policy in the last half of a world. */
+export function measure(world: DisturbedWorld, create: (world: World, seed: number) => Policy, seed: number): Measured {
+  const half = { earned: 0, possible: 0 };
+  const after = { earned: 0, possible: 0 };
+  let [impressions, first, counted, lastMs, longestMs] = [0, 0, 0, 500 * (world.answers / world.perSecond), 0];
+  const note: Parameters<typeof play>[3] = ({ atMs, chosen, best, earned, possible }) => {
+    for (const sums of atMs >= (world.endsMs ?? 0) + recoveryMs ? [half, after] : [half]) {
+      sums.earned += earned;
+      sums.possible += possible;
+    }
+    const isFirst = chosen[0] === best[0];
+    longestMs = Math.max(longestMs, atMs - lastMs);
+    if (isFirst) lastMs = atMs;
+    if (chosen.includes(best[0] as number)) impressions += 1;
+    if (impressions <= (world.countsAfter ?? 0)) return;
+    counted += 1;
+    if (isFirst) first += 1;
+  };
+  play(world, create(world, seed), seed, note, world.answers / 2);
+  return {
+    value: half.earned / half.possible,
+    recovered: after.earned / after.possible,
+    bestFirst: first / Math.max(1, counted),
+    longestS: longestMs / 1000,
+  };
+}

@@ -1,0 +1,64 @@
+import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
+import { noonMs } from '../../test/decision/support.ts';
+import { notice } from './noticing.ts';
+import { learnEveryMs, type Notice, type Policy, topOf, type View, valuesOf } from './policies.ts';
+import { uniforms, type World } from './world.ts';
+
+/** An answer of a run, with the true expected revenue of what it shows and of the best that it could show. */
+export type Answer = {
+  at: number;
+  /** Milliseconds since the start. */
+  atMs: number;
+  chosen: readonly number[];
+  best: readonly number[];
+  earned: number;
+  possible: number;
+};
+
+/** Plays a world with a policy. @param note is called for each answer. @param from the first answer that is noted */
+export function play(world: World, policy: Policy, seed: number, note: (answer: Answer) => void, from = 0): void {
+  const u = uniforms(seed + 77);
+  const notices = new Map<number, Notice[]>();
+  let tick = 0;
+  let waiting: Notice[] = [];
+  for (let at = 0; at < world.answers; at++) {
+    const atMs = (at * 1000) / world.perSecond;
+    for (; tick < Math.floor(atMs / learnEveryMs); tick++) {
+      waiting = waiting.concat(notices.get(tick + 1) ?? []);
+      notices.delete(tick + 1);
+      if (world.isPaused?.(atMs) === true) continue;
+      policy.learn(waiting, noonMs + (tick + 1) * learnEveryMs);
+      waiting = [];
+    }
+    const asker = world.asker(at);
+    const isPresent = (offer: number): boolean => at >= world.startsAt(offer);
+    const chosen = policy.choose(asker, isPresent, at, noonMs + atMs);
+    if (at >= from) {
+      const values = valuesOf(world, asker, at);
+      const worth = (offers: readonly number[]): number =>
+        offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
+      const best = topOf(values, isPresent, world.positions);
+      note({ at, atMs, chosen, best, earned: worth(chosen), possible: worth(best) });
+    }
+    for (const [k, offer] of chosen.entries()) {
+      const view: View = { offer, position: k + 1, asker, atMs: noonMs + atMs };
+      const later = (eventMs: number, one: Notice): void => {
+        const sinceMs = eventMs - noonMs;
+        const knownMs = world.knownAtMs?.(sinceMs, at) ?? sinceMs;
+        getOrInsert(notices, Math.floor(knownMs / learnEveryMs) + 1, (): Notice[] => []).push(one);
+      };
+      notice({ world, view, at, chance: (salt) => u(salt + 10 * k + 1000 * offer, at), later });
+    }
+  }
+}
+
+/** Value of the last half of a run as a share of the best possible. */
+export function lastHalfOf(world: World, policy: Policy, seed: number): number {
+  let [earned, possible] = [0, 0];
+  const note = (answer: Answer): void => {
+    earned += answer.earned;
+    possible += answer.possible;
+  };
+  play(world, policy, seed, note, world.answers / 2);
+  return earned / possible;
+}

@@ -1,0 +1,145 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { play } from './play.ts';
+import { engine, type Policy, uniform } from './policies.ts';
+import { plainThompson } from './random/policies.ts';
+import { logisticPerOffer } from './rivals.ts';
+import { cpcOffers, uniforms, type World, worldOf } from './world.ts';
+
+/*
+ * npm run bench:money -- tables FOLDER [SEEDS] [TABLE]: classification tables as worlds. A class is an offer, columns
+ * are custom attributes, and a click is likely where the offer is the row's class. FOLDER has a CSV file of each table,
+ * with the class in its first column. The figures are of tables of Debian's r-cran-mlbench, written by R:
+ *
+ * library(mlbench)
+ * for (t in c("Glass", "LetterRecognition", "Satellite", "Shuttle", "Soybean", "Vehicle", "Vowel", "Zoo")) {
+ *   data(list = t); d <- get(t); class <- names(d) %in% c("lettr", "classes", "Class", "type", "Type")
+ *   write.csv(d[c(which(class), which(!class))], paste0("FOLDER/", t, ".csv"), row.names = FALSE, quote = FALSE)
+ * }
+ */
+const folder = process.argv[3] ?? '.';
+const [seeds, only] = [Number(process.argv[4] ?? 2), process.argv[5] ?? ''];
+
+/** Rounds of a run (count); a shorter table is played several times, each time in another order. */
+const rounds = 20_000;
+/** Groups that the numbers of a column are cut into, of about as many rows each (count). */
+const maxBins = 8;
+
+type Row = { label: string; custom: Map<string, string> };
+
+function readTable(path: string): Row[] {
+  const [head = '', ...lines] = readFileSync(path, 'utf8').trim().split('\n');
+  const cells = lines.map((line) => line.split(','));
+  const columns = head.split(',').map((_, at) => textsOf(cells.map((row) => row[at] as string)));
+  return cells.map(([label = ''], row) => ({
+    label,
+    custom: new Map(
+      columns.slice(1).flatMap((column, key) => {
+        const text = column[row] as string;
+        return text === 'NA' ? [] : [[`a${key}`, text] as const];
+      }),
+    ),
+  }));
+}
+
+/** Values as an app would send them: numbers by the group that they are in. */
+function textsOf(values: readonly string[]): readonly string[] {
+  const numbers = values.filter((value) => value !== 'NA').map(Number);
+  if (numbers.some(Number.isNaN) || new Set(numbers).size <= maxBins) return values;
+  numbers.sort((a, b) => a - b);
+  const bounds = Array.from(
+    { length: maxBins - 1 },
+    (_, k) => numbers[Math.floor(((k + 1) * numbers.length) / maxBins)],
+  );
+  return values.map((value) =>
+    value === 'NA' ? value : `${bounds.filter((bound) => Number(value) >= (bound as number)).length}`,
+  );
+}
+
+const labelsOf = (rows: readonly Row[]): string[] => [...new Set(rows.map(({ label }) => label))].sort();
+
+/** @param rates click rates of an offer that is the row's class, and of any other */
+function tableWorld(rows: readonly Row[], rates: readonly [number, number], seed: number): World {
+  const labels = labelsOf(rows);
+  const u = uniforms(seed);
+  const order: Row[] = [];
+  for (let pass = 0; order.length < rounds; pass++)
+    order.push(
+      ...rows
+        .map((row, at) => ({ row, place: u(pass, at) }))
+        .sort((a, b) => a.place - b.place)
+        .map(({ row }) => row),
+    );
+  return worldOf({
+    name: 'table',
+    what: '',
+    answers: rounds,
+    offers: cpcOffers(labels.length),
+    asker: (at) => ({ custom: (order[at] as Row).custom }),
+    clickRate: (offer, _asker, at) => rates[(order[at] as Row).label === labels[offer] ? 0 : 1],
+  });
+}
+
+const policies: Record<string, (world: World, seed: number) => Policy> = {
+  uniform,
+  'plain Thompson': plainThompson,
+  'logistic per offer': logisticPerOffer,
+  Perkwire: engine,
+};
+
+/** Share of answers of the last half with the right offer. */
+function rightOf(world: World, policy: Policy, seed: number): number {
+  let right = 0;
+  play(
+    world,
+    policy,
+    seed,
+    ({ chosen, best }) => {
+      if (chosen[0] === best[0]) right += 1;
+    },
+    rounds / 2,
+  );
+  return right / (rounds / 2);
+}
+
+const lines: string[] = [];
+for (const file of readdirSync(folder)
+  .filter((name) => name.endsWith('.csv') && name.includes(only))
+  .sort()) {
+  const rows = readTable(join(folder, file));
+  const counts = labelsOf(rows).map((one) => rows.filter(({ label }) => label === one).length);
+  for (const rates of [
+    [1, 0],
+    [0.3, 0.02],
+  ] as const) {
+    const shares = Object.values(policies).map((create) => {
+      let sum = 0;
+      for (let seed = 1; seed <= seeds; seed++) {
+        const world = tableWorld(rows, rates, seed);
+        sum += rightOf(world, create(world, seed), seed);
+      }
+      return ((100 * sum) / seeds).toFixed(1);
+    });
+    const fixed = ((100 * Math.max(...counts)) / rows.length).toFixed(1);
+    const sizes = [rows.length, counts.length, Math.max(...rows.map(({ custom }) => custom.size))];
+    lines.push(`| ${[basename(file, '.csv'), ...sizes, rates.join('/'), fixed, ...shares].join(' | ')} |`);
+    process.stdout.write(`${lines.at(-1)}\n`);
+  }
+}
+const text = `# tables
+
+Public classification tables (bench/money/tables.ts says where they are from): a class is an offer, columns are custom
+attributes, with numbers cut into at most ${maxBins} groups. A click comes with the first of the rates where the offer
+is the row's class, else with the second, 5 s after the impression on average; 100 answers a second, ${rounds} answers,
+of which tables with fewer rows are played several times, each time in another order; means of ${seeds} runs. Percent of
+the last half of the answers that show the right offer. The logistic sampler keeps the whole covariance of each offer,
+and is told at once when no click will come. DNA is left out: it has 180 columns, and ranking learns from 50 attributes
+of a publisher at most.
+
+| Table | rows | classes | columns | rates | best fixed offer | ${Object.keys(policies).join(' | ')} |
+| --- | --- | --- | --- | --- | --- | ${Object.keys(policies)
+  .map(() => '---')
+  .join(' | ')} |
+${lines.join('\n')}
+`;
+if (only === '') writeFileSync('bench/results/tables.md', text);
