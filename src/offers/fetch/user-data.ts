@@ -4,19 +4,24 @@ import { eraseAttributeValues } from '../../reports/corrections.ts';
 /**
  * Sessions of a user until a time, at most `limit`. By `pub_user_id`: those that name it, and those without a
  * `pub_user_id` of the same fingerprints. By `ad_fp`: those of the fingerprint, whatever user they name. By e-mail
- * address: none, because no session is stored under it.
+ * address or its hash: those that name the hash, whatever user they name.
  */
 export const findUserSessions: FindSessions = ({ publisherId, namedBy, identifier, userKeys }, until, limit) => {
   const values = [publisherId, userKeys, until, limit ?? null];
-  return namedBy === 'pub_user_id'
-    ? { text: byPubUserIdSql, values: [...values, identifier] }
-    : { text: byUserKeySql, values };
+  if (namedBy === 'pub_user_id') return { text: byPubUserIdSql, values: [...values, identifier] };
+  return { text: namedBy === 'ad_fp' ? byUserKeySql : byEmailKeySql, values };
 };
 
 const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId"';
 
 const byUserKeySql = `
 select ${columns} from sessions where publisher_id = $1 and user_key = any($2::uuid[]) and created_at <= $3 limit $4`;
+
+/* As the index `sessions_email_key` has it. Values of fetches cannot imitate it: JSON escapes their quotes. */
+const byEmailKeySql = `
+select ${columns} from sessions
+where publisher_id = $1 and strpos(decision, '"emailKey":"') > 0
+  and substring(decision from '"emailKey":"([0-9a-f-]{36})"') = any($2::text[]) and created_at <= $3 limit $4`;
 
 /* Unnamed sessions come first: their fingerprints are known only as long as a session that names the user is left. */
 const byPubUserIdSql = `
