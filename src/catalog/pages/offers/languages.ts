@@ -3,14 +3,15 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { canonicalTag } from '../../../platform/lib/language-tags.ts';
 import { csrfField } from '../../../shell/actions.ts';
-import { badge, card, emptyState, link, linkButton, notice, table } from '../../../shell/components.ts';
-import { type Fields, fieldErrorsOf, hasRole, queryText } from '../../../shell/context.ts';
+import { badge, card, emptyState, link, linkButton, table } from '../../../shell/components.ts';
+import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';
-import { checkButton, fileCheckArea, fileFields, filePreview, readFileForm } from '../../../shell/file-form.ts';
+import { checkButton, fileCheckArea, fileFields } from '../../../shell/file-form.ts';
 import { count, languageName } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
+import { importByForm } from '../../../shell/import-form.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { isFragmentRequest, type PageResult, type Pages } from '../../../shell/pages.ts';
+import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import {
@@ -43,34 +44,26 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
 /** The tags of a list that are some. */
 const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
 
-async function importFile(
+const importFile = (
   services: PageServices,
   context: PublisherContext,
   fields: Fields,
   upload: Upload | null,
-): Promise<PageResult> {
-  const to = context.path(path);
-  const isFragment = isFragmentRequest(context.request);
-  const failed = (text: string): PageResult =>
-    isFragment ? { fragment: notice('failed', html`<p>${text}</p>`) } : { to, failed: text };
-  if (upload === null) return failed(t('offers.chooseFile'));
-  if (upload.bytes.length > maxTranslationBytes) return failed(t('errors.uploadTooLarge'));
-  const file = readFileForm(fields, upload.bytes);
-  const options = { ...file.options, isDryRun: !file.isChecked };
-  try {
-    const write = (run: Parameters<Parameters<typeof runImport>[1]>[0]) => services.management.write(context, run);
-    const found = await runImport(options, write, upload.bytes);
-    const counts = { texts: found.texts, offers: found.offers };
-    if (file.isChecked) return { to, done: t('languages.imported', counts) };
-    const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
-    const preview = filePreview(found.file, file, html`<p>${t('languages.wouldChange', counts)}</p>${again}`);
-    return isFragment ? { fragment: preview } : overview(services, context, preview);
-  } catch (err) {
-    const errors = fieldErrorsOf(err);
-    const first = errors.slice(0, 3).map((error) => `${error.path} ${error.message}`);
-    return failed(t('languages.refused', { count: errors.length, first: first.join('; ') }));
-  }
-}
+): Promise<PageResult> =>
+  importByForm(
+    { request: context.request, to: context.path(path), fields, upload },
+    {
+      maxBytes: maxTranslationBytes,
+      run: (bytes, { options }, isDryRun) => {
+        const write = (run: Parameters<Parameters<typeof runImport>[1]>[0]) => services.management.write(context, run);
+        return runImport({ ...options, isDryRun }, write, bytes);
+      },
+      doneText: ({ texts, offers }) => t('languages.imported', { texts, offers }),
+      previewText: ({ texts, offers }) => t('languages.wouldChange', { texts, offers }),
+      refusedText: (first, number) => t('languages.refused', { count: number, first }),
+      page: (check) => overview(services, context, check),
+    },
+  );
 
 async function overview({ management }: PageServices, context: PublisherContext, check = nothing): Promise<Page> {
   const counts = await management.read(context, countTranslations);

@@ -2,21 +2,15 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { csrfField } from '../../../shell/actions.ts';
-import { card, emptyState, link, notice, table } from '../../../shell/components.ts';
-import { type Fields, fieldErrorsOf, hasRole, queryText } from '../../../shell/context.ts';
+import { card, emptyState, link, table } from '../../../shell/components.ts';
+import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';
-import {
-  checkButton,
-  type FileForm,
-  fileCheckArea,
-  fileFields,
-  filePreview,
-  readFileForm,
-} from '../../../shell/file-form.ts';
+import { checkButton, type FileForm, fileCheckArea, fileFields } from '../../../shell/file-form.ts';
 import { count } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
+import { importByForm } from '../../../shell/import-form.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
+import type { PageResult } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { importRates, maxRateFileBytes, type RateFileOptions } from '../../resources/exchange-rate-file.ts';
@@ -38,43 +32,36 @@ export function exchangeRatePages(app: App, services: PageServices): void {
 }
 
 /** The options of the form; they are part of what was checked. */
-const optionsOf = (fields: Fields, { options, isChecked }: FileForm): RateFileOptions => ({
-  isDryRun: !isChecked,
+const optionsOf = (fields: Fields, { options }: FileForm, isDryRun: boolean): RateFileOptions => ({
+  isDryRun,
   isPartial: options.isPartial,
   base: fields.text('base').trim().toUpperCase() || null,
   hasDecimalComma: fields.text('decimal') === 'comma',
   replaces: fields.checked('replace'),
 });
 
-async function importFile(
+const importFile = (
   services: PageServices,
   context: PublisherContext,
   fields: Fields,
   upload: Upload | null,
-): Promise<PageResult> {
-  const to = context.path(path);
-  const isFragment = isFragmentRequest(context.request);
-  const failed = (text: string): PageResult =>
-    isFragment ? { fragment: notice('failed', html`<p>${text}</p>`) } : { to, failed: text };
-  if (upload === null) return failed(t('offers.chooseFile'));
-  if (upload.bytes.length > maxRateFileBytes) return failed(t('errors.uploadTooLarge'));
-  const asked = ['base', 'decimal', 'replace'].map((name) => fields.text(name)).join('\n');
-  const file = readFileForm(fields, upload.bytes, asked);
-  const options = optionsOf(fields, file);
-  try {
-    const run = options.isDryRun ? services.management.read : services.management.write;
-    const found = await run(context, (work) => importRates(work, upload.bytes, options));
-    const counts = { changed: found.changed, removed: found.removed, base: found.base };
-    if (file.isChecked) return { to, done: t('exchangeRates.imported', counts) };
-    const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
-    const preview = filePreview(found.file, file, html`<p>${t('exchangeRates.wouldChange', counts)}</p>${again}`);
-    return isFragment ? { fragment: preview } : ratesPage(services, context, { check: preview, fields });
-  } catch (err) {
-    const errors = fieldErrorsOf(err);
-    const first = errors.slice(0, 3).map((error) => `${error.path} ${error.message}`.trim());
-    return failed(t('exchangeRates.refused', { reasons: first.join('; ') }));
-  }
-}
+): Promise<PageResult> =>
+  importByForm(
+    { request: context.request, to: context.path(path), fields, upload },
+    {
+      maxBytes: maxRateFileBytes,
+      fieldNames: ['base', 'decimal', 'replace'],
+      run: (bytes, file, isDryRun) => {
+        const options = optionsOf(fields, file, isDryRun);
+        const run = isDryRun ? services.management.read : services.management.write;
+        return run(context, (work) => importRates(work, bytes, options));
+      },
+      doneText: ({ changed, removed }) => t('exchangeRates.imported', { changed, removed }),
+      previewText: ({ changed, removed, base }) => t('exchangeRates.wouldChange', { changed, removed, base }),
+      refusedText: (reasons) => t('exchangeRates.refused', { reasons }),
+      page: (check) => ratesPage(services, context, { check, fields }),
+    },
+  );
 
 type Checked = { check: Html; fields: Fields | null };
 
