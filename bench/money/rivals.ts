@@ -167,10 +167,10 @@ export function logisticPerOffer(world: World, seed: number): Policy {
   };
 }
 
-/** Columns of a world's attributes, as seen in its first users. */
+/** Columns of a world's attributes. */
 function sizeOf(world: World): number {
   const texts = new Set<string>();
-  for (let at = 0; at < 2000; at++) {
+  for (let at = 0; at < world.answers; at++) {
     const { custom, device, os, platform } = world.asker(at);
     for (const [key, value] of [...custom, ['device', device], ['os', os], ['platform', platform]])
       if (value != null) texts.add(`${key}=${value}`);
