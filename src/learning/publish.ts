@@ -15,13 +15,15 @@ const noisePrior = Math.fround(1e-5);
 /** Writes a fit into the model that decisions are made with: the pairs that changed. */
 export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: number): void {
   const { rates, effects } = model;
+  const base = fit.startLogit + (fit.intercept.means[0] as number);
+  const unknown = widened(base, fit.offers.variance + fit.recency.variance);
   const offer = (at: number): [number, number] => {
     const [own, ownVariance] = posteriorOf(fit.offers, at);
     const [recent, recentVariance] = posteriorOf(fit.recency, at * bucketCount);
-    return [own + recent, ownVariance + recentVariance];
+    const [mean, variance] = widened(base + own + recent, ownVariance + recentVariance);
+    return [mean - unknown[0], variance];
   };
-  const base = fit.startLogit + (fit.intercept.means[0] as number);
-  set(rates, allFeature, 0, [base, fit.offers.variance + fit.recency.variance]);
+  set(rates, allFeature, 0, unknown);
   const offers = addFeature(rates, offerFeature);
   for (const [at, id] of rows.offerIds.entries()) setAt(rates, slotOf(rates, offers, id), offer(at));
   for (const [name, at] of rows.placeIndex) {
@@ -33,6 +35,20 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
     if (!rows.closedKeys.has(column.key)) publishColumn(effects, rows, column);
   for (const key of rows.closedKeys)
     for (const level of [sharedLevel, ownLevel]) effects.priors.set(groupOf(level, key), 0);
+}
+
+/** Part of the variance of offers that decisions sample (revenue-model.ts). */
+const sampledPart = 0.5;
+
+/**
+ * Mean and variance of a logit, such that the Gamma distribution that decisions sample is as wide as the log-normal one
+ * of the rate. An uncertain offer is worth more than the rate of its mean logit: else one that began badly would hardly
+ * be tried again.
+ */
+function widened(mean: number, variance: number): [number, number] {
+  const rate = 1 / (1 + Math.exp(-mean));
+  const ofLogarithm = Math.max(1e-12, (1 - rate) ** 2);
+  return [mean + (sampledPart * variance * (1 - 2 * rate)) / 2, Math.expm1(ofLogarithm * variance) / ofLogarithm];
 }
 
 /** Mean and variance of a cell. */
