@@ -10,33 +10,34 @@ import { errorSchema } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';
 import { countRequests } from './platform/metrics/metrics.ts';
 import type { App, PlatformDeps } from './platform/ports.ts';
-import type { House } from './runtime/room.ts';
+import type { Contributions } from './runtime/module.ts';
 
 type AppOptions = {
-  house: House;
+  contributions: Contributions;
   deps: PlatformDeps;
   /** A process without the role `api` answers health checks and metrics only. */
   serveApi: boolean;
 };
 
 /**
- * The HTTP side: what the rooms hand in, in their order. Hooks reach all scopes below the one that they are added to;
+ * The HTTP side: what the modules hand in, in their order. Hooks reach all scopes below the one that they are added to;
  * so all but those of the registration of routes are added to a scope beside the one of the hot routes.
  */
-export async function buildApp({ house, deps, serveApi }: AppOptions): Promise<App> {
-  const { rooms } = house;
+export async function buildApp({ contributions, deps, serveApi }: AppOptions): Promise<App> {
+  const { modules } = contributions;
   const app = createServer(deps);
   const methodsAt = watchRoutes(app);
-  for (const schema of [errorSchema, ...rooms.flatMap(({ schemas }) => schemas ?? [])]) app.addSchema(schema);
+  for (const schema of [errorSchema, ...modules.flatMap(({ schemas }) => schemas ?? [])]) app.addSchema(schema);
   app.decorateRequest('caller', null);
   app.decorateRequest('trace', null);
   shedIdleConnections(app);
-  for (const { prepare } of rooms) await prepare?.(app, serveApi ? house : { ...house, events: new Map() });
+  for (const { prepare } of modules)
+    await prepare?.(app, serveApi ? contributions : { ...contributions, events: new Map() });
   if (serveApi)
     await app.register(async (scope: App) => {
       registerHotBodyParsing(scope);
       const hot = createHotRoutes(scope, deps);
-      for (const { hotRoutes } of rooms) await hotRoutes?.(scope, hot);
+      for (const { hotRoutes } of modules) await hotRoutes?.(scope, hot);
     });
   await app.register(async (scope: App) => {
     registerErrorHandling(scope, deps.failures, methodsAt);
@@ -45,19 +46,19 @@ export async function buildApp({ house, deps, serveApi }: AppOptions): Promise<A
     closeGracefully(app, scope);
     await registerBodyParsing(scope);
     countRequests(scope, deps.metrics);
-    for (const { probes } of rooms) await probes?.(scope, house);
-    if (serveApi) await registerApi(scope, house);
+    for (const { probes } of modules) await probes?.(scope, contributions);
+    if (serveApi) await registerApi(scope, contributions);
   });
   return app;
 }
 
-async function registerApi(app: App, house: House): Promise<void> {
-  const { rooms } = house;
+async function registerApi(app: App, contributions: Contributions): Promise<void> {
+  const { modules } = contributions;
   await app.register(async (open: App) => {
     await open.register(cors, corsOptions);
-    for (const { observe } of rooms) observe?.(open);
-    for (const { publicRoutes } of rooms) await publicRoutes?.(open, house);
+    for (const { observe } of modules) observe?.(open);
+    for (const { publicRoutes } of modules) await publicRoutes?.(open, contributions);
   });
-  for (const { observeRoutes } of rooms) observeRoutes?.(app);
-  for (const { routes } of rooms) await routes?.(app, house);
+  for (const { observeRoutes } of modules) observeRoutes?.(app);
+  for (const { routes } of modules) await routes?.(app, contributions);
 }

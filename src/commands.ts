@@ -39,8 +39,8 @@ const completion: Command = {
 };
 
 /**
- * Every command of `perkwire`, in the order of its help: those that rooms hand in, read from the rooms' files without
- * making a room, since that takes a database, and loading one takes longer than the help may.
+ * Every command of `perkwire`, in the order of its help: those of modules, read from the modules' files without
+ * making a module, since that takes a database, and loading one takes longer than the help may.
  */
 export const commands: readonly Command[] = [
   start,

@@ -9,6 +9,7 @@ import { printWelcome } from './demo/welcome.ts';
 import { writeHistory } from './demo/write-history.ts';
 import { superviseEmbedded } from './embedded/supervise.ts';
 import { collectRestored } from './experiments/collect.ts';
+import { createModules, type Modules } from './modules.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
 import { createServers, placeOf } from './platform/db/servers.ts';
@@ -18,7 +19,6 @@ import { createLogger, type Logger } from './platform/logger.ts';
 import { checkSecrets, checkTokenKeys } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
 import { continueRestoredRollups } from './reports/restored.ts';
-import { createRooms, type Rooms } from './rooms.ts';
 import { announceWait } from './runtime/announce-wait.ts';
 import { startEmbedded } from './runtime/embedded-database.ts';
 import { createJobMeter } from './runtime/job-meter.ts';
@@ -88,16 +88,16 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
 
   const metricsPage = link?.metricsPage;
   const options = { config, databaseUrl, logger, now: Date.now, metricsPage, demo: embedded, pid: process.pid };
-  const rooms = await announceWait(logger, 'the catalogue', () => createRooms(options));
-  parts.add('rooms', rooms.close);
-  const { deps } = rooms.platform;
+  const modules = await announceWait(logger, 'the catalogue', () => createModules(options));
+  parts.add('modules', modules.close);
+  const { deps } = modules.platform;
   await announceWait(logger, 'the check of the secrets', async () => {
     await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
     await retryStart(() => checkTokenKeys(deps.pool, config.tokenKeys));
   });
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
-  const demoDeps = { ...deps, catalog: rooms.catalog.store };
+  const demoDeps = { ...deps, catalog: modules.catalog.store };
   const firstStart =
     embedded &&
     first &&
@@ -105,9 +105,9 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
 
   const serveApi = roles.includes('api');
   // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
-  if (serveApi || link === null) await serve(rooms, parts, serveApi);
+  if (serveApi || link === null) await serve(modules, parts, serveApi);
   const background = await runJobs(
-    jobsOf(rooms.house, deps).filter((job) => job.roles.some((role) => roles.includes(role))),
+    jobsOf(modules.contributions, deps).filter((job) => job.roles.some((role) => roles.includes(role))),
     { ...deps, jobMeter: createJobMeter(deps.metrics.registry) },
   );
   parts.add('background jobs', background.stop);
@@ -115,14 +115,14 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   link?.ready();
   if (embedded && serveApi && first) {
     // After readiness: a first start need not wait for it. A stop does.
-    const welcomed = welcome(rooms);
+    const welcomed = welcome(modules);
     parts.add('welcome', () => welcomed);
     await welcomed;
   }
 }
 
 /** Fills the demo and prints how to go on. */
-async function welcome({ platform: { deps }, catalog }: Rooms): Promise<void> {
+async function welcome({ platform: { deps }, catalog }: Modules): Promise<void> {
   const { logger } = deps;
   await writeHistory({ ...deps, catalog: catalog.store }).catch((err) =>
     logger.warn({ err }, 'the history of the demo was not made up'),
@@ -146,8 +146,8 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
 }
 
 /** Before any work begins: a process whose port is taken claims nothing. */
-async function serve({ platform: { deps }, house }: Rooms, parts: Parts, serveApi: boolean): Promise<void> {
-  const app = await buildApp({ house, deps, serveApi });
+async function serve({ platform: { deps }, contributions }: Modules, parts: Parts, serveApi: boolean): Promise<void> {
+  const app = await buildApp({ contributions, deps, serveApi });
   parts.add('http', () => app.close());
   await listen(app, deps.config);
 }

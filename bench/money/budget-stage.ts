@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
+import { createModules, type Modules } from '../../src/modules.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import type { App } from '../../src/platform/ports.ts';
-import { createRooms, type Rooms } from '../../src/rooms.ts';
 import { createJobMeter } from '../../src/runtime/job-meter.ts';
-import type { House } from '../../src/runtime/room.ts';
+import type { Contributions } from '../../src/runtime/module.ts';
 import { jobsOf } from '../../src/runtime/run-jobs.ts';
 
 /** Processes of the real application on one real database, by one simulated clock. Jobs run when they are told to. */
@@ -49,18 +49,20 @@ export async function openBudgetStage(
       throw new Error('not embedded');
     },
   );
-  const opened: { rooms: Rooms; deps: ReturnType<typeof depsOf>; house: House; app: App }[] = [];
+  const opened: { modules: Modules; deps: ReturnType<typeof depsOf>; contributions: Contributions; app: App }[] = [];
   for (let at = 0; at < processes; at++) {
     const logger = createLogger(config.logLevel);
     const options = { config, databaseUrl: url.href, logger, now, queryTimeoutMs: 60_000 };
-    const rooms = await createRooms({ ...options, demo: false, pid: at + 1 });
-    const house = rooms.houseWith();
-    const deps = depsOf(rooms);
-    const app = await buildApp({ house, deps, serveApi: true });
+    const modules = await createModules({ ...options, demo: false, pid: at + 1 });
+    const contributions = modules.contributionsWith();
+    const deps = depsOf(modules);
+    const app = await buildApp({ contributions, deps, serveApi: true });
     await app.ready();
-    opened.push({ rooms, deps, house, app });
+    opened.push({ modules, deps, contributions, app });
   }
-  const jobs = opened.map(({ deps, house }) => new Map(jobsOf(house, deps).map((job) => [job.name, job])));
+  const jobs = opened.map(
+    ({ deps, contributions }) => new Map(jobsOf(contributions, deps).map((job) => [job.name, job])),
+  );
   const run = async (...names: string[]): Promise<void> => {
     for (const one of names)
       for (const ofProcess of jobs) {
@@ -74,20 +76,20 @@ export async function openBudgetStage(
     apps: opened.map(({ app }) => app),
     run,
     refreshCatalog: async () => {
-      for (const { rooms } of opened) await rooms.tracking.deps.catalog.refresh();
+      for (const { modules } of opened) await modules.tracking.deps.catalog.refresh();
     },
     raiseEvents: () => run('campaign events'),
     close: async () => {
-      for (const { app, rooms } of opened) {
+      for (const { app, modules } of opened) {
         await app.close();
-        await rooms.close();
+        await modules.close();
       }
       await pool.end();
     },
   };
 }
 
-function depsOf({ tracking, webhooks }: Rooms) {
+function depsOf({ tracking, webhooks }: Modules) {
   const { sender, activity, dispatcherMetrics } = webhooks;
   const jobMeter = createJobMeter(tracking.deps.metrics.registry);
   return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };

@@ -39,7 +39,7 @@ import { requireAtMost } from './roles.ts';
  * another a later end or a higher rate limit than its own (docs/interface.md#keys). Keys that a limited key makes share
  * its limit.
  *
- * @param permissions of all rooms
+ * @param permissions of all modules
  */
 export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   name: 'keys',

@@ -18,7 +18,7 @@ import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/co
  * Nobody makes, changes or removes one that may more than they may themselves, and one that members have is not
  * removed.
  *
- * @param permissions of all rooms
+ * @param permissions of all modules
  */
 export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
   name: 'roles',

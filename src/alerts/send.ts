@@ -120,7 +120,7 @@ export function slackText(
   return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links}`;
 }
 
-/** The channels, for what other rooms tell. */
+/** The channels, for what other modules tell. */
 export const chatChannelsOf = ({
   pool,
   secretBox,

@@ -54,7 +54,7 @@ export type Call = {
   signal: AbortSignal;
 };
 
-/** @returns the exit code @throws CommandError, or an error of the rooms */
+/** @returns the exit code @throws CommandError, or an error of the modules */
 export type Run = (call: Call) => Promise<number>;
 
 export type Command = {

@@ -14,7 +14,7 @@ import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders } from '../shell/pages.ts';
 import { registerFormParsing } from '../shell/uploads.ts';
 
-/** The pages that rooms hand in. */
+/** The pages that modules hand in. */
 type Pages = {
   navigation: Navigation;
   /** Those that need no session. */

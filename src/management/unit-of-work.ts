@@ -8,7 +8,7 @@ import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { Logger } from '../platform/logger.ts';
 import { hasRole, type MemberRole, type Role } from '../shell/context.ts';
 
-/** A permission as the room that requires it hands it in. */
+/** A permission as the module that requires it hands it in. */
 export type PermissionEntry = {
   name: Permission;
   /** Users of this role and above hold it, and may create keys with it. */

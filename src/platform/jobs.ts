@@ -1,7 +1,7 @@
 import type { Role } from '../config.ts';
 import { hourMs, minuteMs } from './lib/time.ts';
 
-/** Background work: rooms hand in their jobs, and nothing else starts any. */
+/** Background work: modules hand in their jobs, and nothing else starts any. */
 export type Stoppable = { stop: () => Promise<void> };
 
 type Description = {

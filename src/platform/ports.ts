@@ -19,7 +19,7 @@ import type { SecretBox } from './security/secret-box.ts';
 import type { TokenCodec } from './security/tracking-token.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-/** What every room may take. A room adds its own ports in its `ports.ts`; `runtime/create-deps.ts` opens them all. */
+/** Dependencies of every module. A module adds its own in its `ports.ts`; `runtime/create-deps.ts` opens them all. */
 export type PlatformDeps = {
   config: Config;
   pool: pg.Pool;

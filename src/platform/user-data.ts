@@ -3,7 +3,7 @@ import { type Executor, readSlices } from './db/pool.ts';
 import { dayOfUuid7 } from './lib/uuid7.ts';
 
 /*
- * Personal data of a user lie in tables of many rooms. Each room exports functions of these shapes for its own tables;
+ * Personal data of a user lie in tables of many modules. Each exports functions of these shapes for its own tables;
  * the list of all of them is handed to the erasure and the export (GDPR; docs/interface.md#privacy).
  */
 
@@ -118,7 +118,7 @@ export const exportBySessions = (text: string): ExportRows =>
  */
 export type FindSessions = (subject: UserSubject, until: Date, limit?: number) => { text: string; values: unknown[] };
 
-/** A room's part in erasures and exports: steps for its own tables. */
+/** A module's part in erasures and exports: steps for its own tables. */
 export type UserDataPart = {
   findSessions?: FindSessions;
   eraseBeforeSessions?: EraseBeforeSessions;

@@ -6,7 +6,7 @@ import type {
   FindSessions,
 } from '../platform/user-data.ts';
 
-/** Every room's part in erasures and exports. Each list runs in its order, which is also the order of row locks. */
+/** Every module's part in erasures and exports. Each list runs in its order, which is also the order of row locks. */
 export type UserDataSteps = {
   findSessions: FindSessions;
   eraseBeforeSessions: readonly EraseBeforeSessions[];

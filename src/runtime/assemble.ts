@@ -8,7 +8,7 @@ import type { UserDataSteps } from '../privacy/steps.ts';
 import { hasRole } from '../shell/context.ts';
 import { navigationOf } from '../shell/navigation.ts';
 import { registerEventTypes } from '../webhooks/events.ts';
-import type { House, Room } from './room.ts';
+import type { Contributions, Module } from './module.ts';
 
 type Shared = {
   auth: Authenticator<unknown>;
@@ -18,22 +18,25 @@ type Shared = {
   now: () => number;
 };
 
-/** Collects what the rooms hand in. */
-export function assemble(rooms: readonly Room[], { auth, management, cursors, additions, now }: Shared): House {
-  const permissions = rooms.flatMap((room) => room.permissions ?? []).sort(byRole);
+/** Gathers the contributions of all modules. */
+export function assemble(
+  modules: readonly Module[],
+  { auth, management, cursors, additions, now }: Shared,
+): Contributions {
+  const permissions = modules.flatMap((module) => module.permissions ?? []).sort(byRole);
   return {
-    rooms,
+    modules,
     permissions,
-    // What users do first; the service's own events come from an early room.
-    events: registerEventTypes(rooms.toReversed().flatMap((room) => room.eventTypes ?? [])),
-    navigation: navigationOf(rooms.flatMap((room) => room.navigation ?? [])),
-    commands: rooms.flatMap((room) => room.commands ?? []),
-    userData: userDataOf(rooms.flatMap((room) => room.userData ?? [])),
-    examples: rooms.find((room) => room.examples !== undefined)?.examples ?? null,
+    // What users do first; the service's own events come from an early module.
+    events: registerEventTypes(modules.toReversed().flatMap((module) => module.eventTypes ?? [])),
+    navigation: navigationOf(modules.flatMap((module) => module.navigation ?? [])),
+    commands: modules.flatMap((module) => module.commands ?? []),
+    userData: userDataOf(modules.flatMap((module) => module.userData ?? [])),
+    examples: modules.find((module) => module.examples !== undefined)?.examples ?? null,
     auth,
     management: createManagementClient({
       ...{ management, permissions, cursors, additions, now },
-      propose: rooms.find((room) => room.propose !== undefined)?.propose ?? null,
+      propose: modules.find((module) => module.propose !== undefined)?.propose ?? null,
     }),
   };
 }
@@ -43,14 +46,14 @@ const byRole = (a: PermissionEntry, b: PermissionEntry): number =>
   Number(hasRole(a.role, b.role)) - Number(hasRole(b.role, a.role));
 
 /**
- * Steps run from the last room to the first, for later rooms refer to earlier ones. That is also the order in which
+ * Steps run from the last module to the first, for later modules refer to earlier ones. That is also the order in which
  * rows are locked.
  */
 function userDataOf(parts: readonly UserDataPart[]): UserDataSteps {
   const lastFirst = parts.toReversed();
   const only = <T>(found: readonly (T | undefined)[], what: string): T => {
     const [one, ...more] = found.filter((step) => step !== undefined);
-    if (one === undefined || more.length > 0) throw new Error(`one room must hand in ${what}`);
+    if (one === undefined || more.length > 0) throw new Error(`exactly one module must contribute ${what}`);
     return one;
   };
   return {

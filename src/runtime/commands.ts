@@ -11,7 +11,7 @@ export const doctorCommands: readonly Command[] = [
   },
 ];
 
-/** Rotation of keys, which rooms seal their rows with. */
+/** Rotation of keys, which modules seal their rows with. */
 export const secretsCommands: readonly Command[] = [
   {
     name: 'secrets status',

@@ -5,16 +5,16 @@ import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { hourly, type Job, type LoopJob, type Stoppable } from '../platform/jobs.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
-import { partitionLock } from '../platform/room.ts';
+import { partitionLock } from '../platform/module.ts';
 import type { JobMeter } from './job-meter.ts';
-import type { House, Room } from './room.ts';
+import type { Contributions, Module } from './module.ts';
 
 type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger; jobMeter: JobMeter };
 
-/** Every background job of all rooms; nothing else starts one. Several processes may run the same job at once. */
-export const jobsOf = (house: House, deps: RetentionDeps): readonly Job[] => [
-  ...house.rooms.flatMap(({ jobs }) => jobs?.(house) ?? []),
-  retentionJob(house.rooms, deps),
+/** Every background job of all modules; nothing else starts one. Several processes may run the same job at once. */
+export const jobsOf = (contributions: Contributions, deps: RetentionDeps): readonly Job[] => [
+  ...contributions.modules.flatMap(({ jobs }) => jobs?.(contributions) ?? []),
+  retentionJob(contributions.modules, deps),
 ];
 
 /** Starts the jobs; `stop` resolves when all of them have ended. */
@@ -61,25 +61,25 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
 type RetentionDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
- * Drops old rows: each room deletes what it keeps no longer, the last one first, for later rooms find their rows by
+ * Drops old rows: each module deletes what it keeps no longer, the last one first, for later modules find their rows by
  * those of earlier ones. Any number of processes may do it.
  */
 export async function applyRetention(
-  rooms: readonly Pick<Room, 'name' | 'retention'>[],
+  modules: readonly Pick<Module, 'name' | 'retention'>[],
   { pool, config, logger, now }: RetentionDeps,
 ): Promise<void> {
-  for (const { name, retention } of rooms.toReversed()) {
+  for (const { name, retention } of modules.toReversed()) {
     if (retention === undefined) continue;
     const deleted = await retention(pool, config, now());
-    logger.debug({ room: name, deleted }, 'retention applied');
+    logger.debug({ module: name, deleted }, 'retention applied');
     if (deleted.discarded)
       logger.warn({ count: deleted.discarded }, 'queued deliveries were discarded at the end of their retention');
   }
 }
 
-const retentionJob = (rooms: readonly Room[], deps: RetentionDeps): Job => ({
+const retentionJob = (modules: readonly Module[], deps: RetentionDeps): Job => ({
   name: 'retention',
   ...hourly,
   locks: `${partitionLock}; partitioned tables, for which it waits 2 s at most`,
-  run: () => applyRetention(rooms, deps),
+  run: () => applyRetention(modules, deps),
 });

@@ -14,7 +14,7 @@ const groups = [
   { name: 'operator', title: 'nav.operator' },
 ] as const satisfies readonly { name: string; title: MessageKey | null }[];
 
-/** A page of the navigation; the room that registers the page hands it in. */
+/** A page of the navigation; the module that registers the page hands it in. */
 export type NavEntry = {
   group: (typeof groups)[number]['name'];
   /** Entries of a group stand in this order. */
@@ -34,7 +34,7 @@ export type NavEntry = {
   countText?: MessageKey;
 };
 
-/** The entries of all rooms, in the order of groups and ranks. */
+/** The entries of all modules, in the order of groups and ranks. */
 export type Navigation = readonly NavEntry[];
 
 export const navigationOf = (entries: readonly NavEntry[]): Navigation =>

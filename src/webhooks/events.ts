@@ -9,7 +9,7 @@ export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: nu
 /** Version of the payload schemas. New fields may be added to a version; nothing of it is removed or changed. */
 export const schemaVersion = 1;
 
-/** An event that publishers can subscribe to. The room that causes it exports its type. */
+/** An event that publishers can subscribe to. The module that causes it exports its type. */
 export type EventType = {
   /** Identifier in `webhook_endpoints.event`, `perkwire-event` and URLs, such as `usp.selection`. */
   name: string;

@@ -8,7 +8,7 @@ import type { Sender } from './sender.ts';
 /** What calls that ask the database take. `now`: epoch milliseconds. */
 export type DatabaseDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
 
-/** What the room is made of. */
+/** What the module is made of. */
 export type WebhookDeps = AccountDeps & {
   /** Calls publishers' endpoints. */
   sender: Sender;

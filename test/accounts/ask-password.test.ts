@@ -23,7 +23,7 @@ test('without one a password is made', async () => {
 });
 
 test.each([
-  ['two that differ', 'correct horse\rcorrect house\r'],
+  ['two that differ', 'correct horse\rcorrect contributions\r'],
   ['an end of the input', 'correct horse'],
   ['Ctrl-C', 'correct\u0003'],
 ])('%s changes nothing', async (_what, keys) => {

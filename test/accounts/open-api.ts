@@ -1,4 +1,4 @@
-import { readText } from '../house/source.ts';
+import { readText } from '../architecture/source.ts';
 
 type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

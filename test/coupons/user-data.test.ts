@@ -46,11 +46,11 @@ test('the code of a user is exported and erased with the user, whose code is nob
 });
 
 test('codes are kept as long as they are good, and RETENTION_RAW_DAYS after', async () => {
-  const { deps, house } = t;
+  const { deps, contributions } = t;
   await coupons.add(offer.id, { codes: ['KEPT-A'] });
   await coupons.change(offer.id, { valid_days: 10 });
   await wrap('keeper');
-  const keep = house.rooms.find(({ name }) => name === 'coupons')?.retention;
+  const keep = contributions.modules.find(({ name }) => name === 'coupons')?.retention;
   const atDay = (days: number) => keep?.(t.pool, deps.config, t.clock.ms + days * dayMs);
   expect(await atDay(9 + deps.config.retentionRawDays)).toEqual({ coupons: 0 });
   expect(await atDay(11 + deps.config.retentionRawDays)).toEqual({ coupons: 1 });

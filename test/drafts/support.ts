@@ -33,7 +33,7 @@ export async function keyWith(t: TestApp, permissions: readonly string[], more: 
 
 /** Makes live what is due. */
 export async function runSchedule(t: TestApp): Promise<void> {
-  const job = jobsOf(t.house, t.deps).find(({ name }) => name === 'scheduled drafts');
+  const job = jobsOf(t.contributions, t.deps).find(({ name }) => name === 'scheduled drafts');
   if (job === undefined || !('run' in job)) throw new Error('no such job');
   await job.run(() => false);
 }

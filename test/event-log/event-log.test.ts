@@ -49,7 +49,7 @@ describe.skipIf(!hasNats)('the event log', () => {
   let stoppedAtMs: number | null = null;
   const startConsumer = async (): Promise<void> => {
     jobs = await runJobs(
-      jobsOf(t.house, t.deps).filter(({ name }) => name.startsWith('event log')),
+      jobsOf(t.contributions, t.deps).filter(({ name }) => name.startsWith('event log')),
       t.deps,
     );
   };

@@ -90,9 +90,9 @@ test('the report stays when the sums of users are deleted, with what came after 
   );
   const [before, beforeAll] = [await report(), await report('?population=all')];
   const users = async () => (await t.pool.query('select from experiment_units')).rowCount;
-  await applyRetention(t.house.rooms, { ...t.deps, now: () => Date.now() + 80 * dayMs });
+  await applyRetention(t.contributions.modules, { ...t.deps, now: () => Date.now() + 80 * dayMs });
   expect(await users()).toBe(8000);
-  await applyRetention(t.house.rooms, { ...t.deps, now: () => Date.now() + 400 * dayMs });
+  await applyRetention(t.contributions.modules, { ...t.deps, now: () => Date.now() + 400 * dayMs });
   expect(await users()).toBe(0);
   const after = await report();
   const { over_time, enough_since } = after;
@@ -100,6 +100,6 @@ test('the report stays when the sums of users are deleted, with what came after 
   expect((await report('?population=all')).arms).toEqual(beforeAll.arms);
   expect(over_time).toHaveLength(2);
   expect(over_time.at(-1).arms).toEqual(before.over_time.at(-1).arms);
-  await applyRetention(t.house.rooms, { ...t.deps, now: () => Date.now() + 401 * dayMs });
+  await applyRetention(t.contributions.modules, { ...t.deps, now: () => Date.now() + 401 * dayMs });
   expect(await report()).toEqual(after);
 });

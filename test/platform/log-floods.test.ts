@@ -38,7 +38,7 @@ test('kinds differ by level, message, job, part and error, and each has its firs
   logger.error({}, 'one');
   logger.error({}, 'two');
   for (const job of ['rollup', 'retention']) logger.error({ job }, 'job failed');
-  for (const part of ['http', 'rooms']) logger.error({ part }, 'a part did not stop cleanly');
+  for (const part of ['http', 'modules']) logger.error({ part }, 'a part did not stop cleanly');
   for (const code of ['57P03', '40001']) logger.error({ err: Object.assign(new Error('x'), { code }) }, 'failed');
   expect(lines).toHaveLength(9);
 });

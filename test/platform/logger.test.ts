@@ -4,11 +4,11 @@ import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
+import { createModules } from '../../src/modules.ts';
 import type { LiveCalls } from '../../src/offers/live-calls/live-calls.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
 import type { PlatformDeps } from '../../src/platform/ports.ts';
-import { createRooms } from '../../src/rooms.ts';
-import type { Room } from '../../src/runtime/room.ts';
+import type { Module } from '../../src/runtime/module.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { testConfig } from '../support/test-app.ts';
@@ -43,7 +43,7 @@ let statuses: number[] = [];
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  const made = await createRooms({
+  const made = await createModules({
     demo: false,
     pid: 4242,
     config: testConfig(),
@@ -54,7 +54,7 @@ beforeAll(async () => {
   deps = made.platform.deps;
   closeDeps = made.close;
   ({ liveCalls } = made.tracking.deps);
-  const failing: Room = {
+  const failing: Module = {
     name: 'failing',
     prepare: async (open) =>
       void open.addHook('onSend', async (_request, reply) => void statuses.push(reply.statusCode)),
@@ -71,8 +71,8 @@ beforeAll(async () => {
       );
     },
   };
-  const house = { ...made.house, rooms: [...made.house.rooms, failing] };
-  app = (await buildApp({ house, deps, serveApi: true })) as unknown as FastifyInstance;
+  const contributions = { ...made.contributions, modules: [...made.contributions.modules, failing] };
+  app = (await buildApp({ contributions, deps, serveApi: true })) as unknown as FastifyInstance;
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {

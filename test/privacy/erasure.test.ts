@@ -144,7 +144,7 @@ test('an erasure renews its lease after each piece of any number of webhooks', a
   const pieces: number[] = [];
   const userKeys = createUserKeys(t.deps.config.userPepper);
   await sweepUser(
-    { pool: t.pool, userKeys, userData: t.house.userData },
+    { pool: t.pool, userKeys, userData: t.contributions.userData },
     work,
     async ({ deliveries = 0 }) => void pieces.push(deliveries),
   );
@@ -338,7 +338,7 @@ test('an erasure that fails each time keeps no other waiting', async () => {
   await t.pool.query("update erasures set subject_sealed = 'no longer readable' where id = $1", [broken.id]);
   t.clock.ms += 1;
   const next = (await askErasure(t, { pub_user_id: 'next in line' })).json().data;
-  await eraseDueUsers({ ...t.deps, userData: t.house.userData }, () => false);
+  await eraseDueUsers({ ...t.deps, userData: t.contributions.userData }, () => false);
   expect((await erasureStatus(t, next.id)).json().data.status).toBe('sweeping');
   expect((await erasureStatus(t, broken.id)).json().data.status).toBe('pending');
   await t.pool.query('delete from erasures where id = $1', [broken.id]);

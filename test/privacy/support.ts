@@ -4,8 +4,8 @@ import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 /** One sweep of an erasure that is due. @returns false when none is due */
-export const eraseNext = ({ deps, house }: Pick<TestApp, 'deps' | 'house'>): Promise<boolean> =>
-  eraseNextWith({ ...deps, userData: house.userData });
+export const eraseNext = ({ deps, contributions }: Pick<TestApp, 'deps' | 'contributions'>): Promise<boolean> =>
+  eraseNextWith({ ...deps, userData: contributions.userData });
 
 export const askErasure = (
   { app, publisher }: TestApp,

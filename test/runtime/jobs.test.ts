@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 test('every job has a name of its own, a role and a word on its locks', () => {
-  const jobs = jobsOf(t.house, t.deps);
+  const jobs = jobsOf(t.contributions, t.deps);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
   for (const { name, roles, locks } of jobs) {
     expect(roles.length, name).toBeGreaterThan(0);

@@ -90,7 +90,7 @@ test('a user who is seen keeps opt-outs, wallet, links and conversions, and can 
   expect(erasure.statusCode).toBe(202);
   for (const waitMs of [0, secondSweepMs + 1000]) {
     nowMs += waitMs;
-    await eraseDueUsers({ ...during.deps, userData: during.house.userData }, () => false);
+    await eraseDueUsers({ ...during.deps, userData: during.contributions.userData }, () => false);
   }
   expect(await left()).toEqual({ histories: [1, undefined], items: [undefined, undefined] });
   const { rows } = await before.pool.query(

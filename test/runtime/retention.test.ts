@@ -13,10 +13,10 @@ import { clickOffer, createTimedApp, track } from '../tracking/conversions/suppo
 const startMs = Date.UTC(2031, 4, 10, 12);
 
 let t: TestApp;
-/** All rooms' retention as of a time, with the default days. */
+/** All modules' retention as of a time, with the default days. */
 const applyAt = async (nowMs: number) => {
   await ensurePartitions(t.pool, nowMs);
-  await applyRetention(t.house.rooms, { ...t.deps, now: () => nowMs });
+  await applyRetention(t.contributions.modules, { ...t.deps, now: () => nowMs });
 };
 const applyToDeliveries = async (nowMs: number) => {
   await ensurePartitions(t.pool, nowMs);
@@ -167,7 +167,7 @@ test('over 100 days partitions come and go, reports stay, and nothing of an eras
     const work = async (day: number): Promise<void> => {
       clock.ms = fromMs + day * dayMs;
       await ensurePartitions(pool, clock.ms);
-      await applyRetention(sim.house.rooms, { ...sim.deps, now: () => clock.ms });
+      await applyRetention(sim.contributions.modules, { ...sim.deps, now: () => clock.ms });
     };
     for (let day = 0; day < 30; day += 5) {
       await work(day);

@@ -30,7 +30,7 @@ beforeAll(async () => {
   key = randomBytes(12).toString('hex');
   await t.pool.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'All', decode($2, 'hex'), $3)",
-    [tenant.publisherId, hashKey(key), t.house.permissions.map(({ name }) => name)],
+    [tenant.publisherId, hashKey(key), t.contributions.permissions.map(({ name }) => name)],
   );
   await t.deps.catalog.refresh();
 });

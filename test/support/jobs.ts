@@ -2,11 +2,11 @@ import type { Stoppable } from '../../src/platform/jobs.ts';
 import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
 import type { TestApp } from './test-app.ts';
 
-type Target = Pick<TestApp, 'deps' | 'house'>;
+type Target = Pick<TestApp, 'deps' | 'contributions'>;
 
 /** Starts background jobs by name; without names, all of the role `worker`. */
-export function startTestJobs({ deps, house }: Target, ...names: string[]): Promise<Stoppable> {
-  const all = jobsOf(house, deps);
+export function startTestJobs({ deps, contributions }: Target, ...names: string[]): Promise<Stoppable> {
+  const all = jobsOf(contributions, deps);
   const chosen = all.filter(({ name, roles }) =>
     names.length === 0 ? roles.includes('worker') : names.includes(name),
   );

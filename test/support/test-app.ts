@@ -3,24 +3,24 @@ import type pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
+import { createModules, type Modules } from '../../src/modules.ts';
 import { createLogger, type Logger } from '../../src/platform/logger.ts';
 import type { App } from '../../src/platform/ports.ts';
-import { createRooms, type Rooms } from '../../src/rooms.ts';
 import { createJobMeter, type JobMeter } from '../../src/runtime/job-meter.ts';
-import type { House, Room } from '../../src/runtime/room.ts';
+import type { Contributions, Module } from '../../src/runtime/module.ts';
 import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
 import type { TrackingDeps } from '../../src/tracking/ports.ts';
 import type { WebhookDeps } from '../../src/webhooks/ports.ts';
 import { cloneDatabase } from './database.ts';
 import { resource } from './resources.ts';
 
-/** What the rooms work with, all in one. */
+/** What the modules work with, all in one. */
 type Deps = TrackingDeps & WebhookDeps & { jobMeter: JobMeter };
 
 export type TestApp = {
   app: App;
   deps: Deps;
-  house: House;
+  contributions: Contributions;
   pool: pg.Pool;
   databaseUrl: string;
   publisher: { id: number; sdkId: string; key: string };
@@ -33,8 +33,8 @@ export type TestAppOptions = {
   config?: Partial<Config>;
   now?: () => number;
   logger?: Logger;
-  /** Further rooms, after all others. */
-  rooms?: readonly Room[];
+  /** Further modules, after all others. */
+  modules?: readonly Module[];
   /** With the shop and the receiver of the demo. */
   demo?: boolean;
   /** Long by default: a starved machine is not a dead database. */
@@ -74,19 +74,19 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const config = testConfig(options.config);
   const { now = Date.now, queryTimeoutMs = 120_000, demo = false } = options;
   const { logger = createLogger(config.logLevel) } = options;
-  const rooms = await createRooms({ config, databaseUrl, logger, now, queryTimeoutMs, demo, pid: 4242 });
-  const { close } = rooms;
-  const house = rooms.houseWith(...(options.rooms ?? []));
-  const deps = depsOf(rooms);
-  const app = await buildApp({ house, deps, serveApi: true });
+  const modules = await createModules({ config, databaseUrl, logger, now, queryTimeoutMs, demo, pid: 4242 });
+  const { close } = modules;
+  const contributions = modules.contributionsWith(...(options.modules ?? []));
+  const deps = depsOf(modules);
+  const app = await buildApp({ contributions, deps, serveApi: true });
   await app.ready();
-  const offerJobs = jobsOf(house, deps).filter(({ name }) => offerJobNames.includes(name));
+  const offerJobs = jobsOf(contributions, deps).filter(({ name }) => offerJobNames.includes(name));
   const background = await runJobs(offerJobs, deps);
   const [publisher] = [...deps.catalog.current().publishers.values()];
   return {
     app,
     deps,
-    house,
+    contributions,
     pool: deps.pool,
     databaseUrl,
     publisher: { id: publisher?.id ?? 0, ...embeddedDemoIds },
@@ -99,7 +99,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   };
 }
 
-function depsOf({ tracking, webhooks }: Rooms): Deps {
+function depsOf({ tracking, webhooks }: Modules): Deps {
   const { sender, activity, dispatcherMetrics } = webhooks;
   const jobMeter = createJobMeter(tracking.deps.metrics.registry);
   return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };

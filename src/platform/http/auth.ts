@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/** Names what keys and users may do. Rooms hand theirs in (management/unit-of-work.ts). */
+/** Names what keys and users may do. Modules hand theirs in (management/unit-of-work.ts). */
 export type Permission = string;
 
 /** The rate limit of the key with this id: calls a second, and as many at once. Other keys may share it. */

@@ -6,7 +6,7 @@ import { version } from '../version.ts';
 export type Metrics = {
   /** `route` is the pattern of the route, such as `/images/:id`; `unknown` where none matched. */
   requestEnded: (route: string, status: number, ms: number) => void;
-  /** Rooms register their own metrics here. */
+  /** Modules register their own metrics here. */
   registry: Registry;
   /** What `GET /metrics` shows, in the text format of Prometheus. */
   page: () => Promise<string>;

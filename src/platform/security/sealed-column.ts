@@ -2,7 +2,7 @@ import type { Executor } from '../db/pool.ts';
 import type { SecretBox } from './secret-box.ts';
 
 /*
- * Sealed values lie in tables of many rooms. Each room exports its own as values of this shape; the list of all of
+ * Sealed values lie in tables of many modules. Each module exports its own as values of this shape; the list of all of
  * them is handed to the command that seals them anew (docs/operations.md#rotating-the-secrets-key).
  */
 

@@ -7,7 +7,7 @@ import { AppError, type ErrorCode, errorCatalogue } from '../../../src/platform/
 import { registerErrorHandling, toAppError, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
 import type { App } from '../../../src/platform/ports.ts';
-import type { Room } from '../../../src/runtime/room.ts';
+import type { Module } from '../../../src/runtime/module.ts';
 import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -53,12 +53,12 @@ function registerFailing(scope: FastifyInstance): void {
 beforeAll(async () => {
   // Time stands still for the failure limit, which has tests of its own: this file fails less than 100 times.
   t = await createTestApp();
-  const failing: Room = {
+  const failing: Module = {
     name: 'failing',
     routes: async (scope) => registerFailing(scope as unknown as FastifyInstance),
   };
-  const house = { ...t.house, rooms: [...t.house.rooms, failing] };
-  app = (await buildApp({ house, deps: t.deps, serveApi: true })) as unknown as FastifyInstance;
+  const contributions = { ...t.contributions, modules: [...t.contributions.modules, failing] };
+  app = (await buildApp({ contributions, deps: t.deps, serveApi: true })) as unknown as FastifyInstance;
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });

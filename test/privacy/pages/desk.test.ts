@@ -108,7 +108,7 @@ test('who is no admin neither sees nor uses the desk', async () => {
 });
 
 test('every kind of an export has its text on the desk', () => {
-  expect(Object.keys(demo.t.house.userData.exports).sort()).toEqual(Object.keys(kindTexts).sort());
+  expect(Object.keys(demo.t.contributions.userData.exports).sort()).toEqual(Object.keys(kindTexts).sort());
 });
 
 test('the command line finds, exports, erases and lists as the desk does', async () => {

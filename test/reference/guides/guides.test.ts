@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allGuides, guidesPath } from '../../../src/reference/guides/guides.ts';
 import { renderMarkdown } from '../../../src/reference/guides/render.ts';
-import { listFiles } from '../../house/source.ts';
+import { listFiles } from '../../architecture/source.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;

@@ -1,0 +1,77 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import type { Reports } from '../reports/module.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { pagesOfAdvertiser } from '../shell/pages.ts';
+import type { Tracking } from '../tracking/module.ts';
+import { activityPage } from './pages/activity.ts';
+import { campaignPage, campaignsPage } from './pages/campaigns.ts';
+import { conversionsPage, trackingPage } from './pages/conversions.ts';
+import { draftPage, draftPicture, draftsPage, withdrawDraft } from './pages/drafts.ts';
+import { newOfferPage, offerPage, proposeCampaign, proposeOffer, proposePicture } from './pages/propose.ts';
+import { reportCsv, reportPage } from './pages/reports.ts';
+import type { PageServices } from './pages/services.ts';
+import { reportRoute } from './routes.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; reports: Reports; tracking: Tracking };
+
+/** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
+export function createAdvertisers({ platform, catalog, accounts, reports, tracking }: Needs) {
+  const { kinds, additions, store } = catalog;
+  return {
+    name: 'advertisers',
+    navigation,
+    routes: async (app: App) => {
+      const http = catalog.managementHttp(accounts.auth);
+      reportRoute(app, { http, now: platform.deps.now, reports: reports.service, catalog: store });
+    },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      advertiserPages(app, {
+        ...{ ...shell, management, kinds, additions, catalog: store },
+        ...{ reports: reports.service, testClick: tracking.testClick },
+      }),
+  };
+}
+
+const entry = (rank: number, key: string, text: NavEntry['text'], icon: NavEntry['icon']): NavEntry => ({
+  ...{ group: 'advertiser', rank, key: `advertiser-${key}`, text, path: `/${key}`, icon, role: 'advertiser' },
+});
+
+const navigation: readonly NavEntry[] = [
+  entry(10, 'campaigns', 'nav.campaigns', 'campaigns'),
+  entry(20, 'drafts', 'nav.drafts', 'drafts'),
+  entry(30, 'reports', 'nav.reports', 'reports'),
+  entry(40, 'conversions', 'advertiser.conversions', 'deliveries'),
+  entry(50, 'tracking', 'advertiser.tracking', 'integration'),
+  entry(60, 'activity', 'nav.activity', 'activity'),
+];
+
+/** The pages of an advertiser's accounts. They propose; they do not publish. */
+function advertiserPages(app: App, services: PageServices): void {
+  const { get, post } = pagesOfAdvertiser(app, services);
+  const role = 'advertiser';
+  get('', role, (context) => campaignsPage(services, context));
+  get('/campaigns', role, (context) => campaignsPage(services, context));
+  get('/campaigns/:key', role, (context) => campaignPage(services, context));
+  post('/campaigns/:key', role, (context, fields) => proposeCampaign(services, context, fields));
+  get('/offers/new', role, (context) => newOfferPage(services, context));
+  post('/offers', role, (context, fields, upload) => proposeOffer(services, context, fields, { isNew: true, upload }));
+  get('/offers/:key', role, (context) => offerPage(services, context));
+  post('/offers/:key', role, (context, fields, upload) =>
+    proposeOffer(services, context, fields, { isNew: false, upload }),
+  );
+  post('/offers/:key/pictures', role, (context, fields, upload) => proposePicture(services, context, fields, upload));
+  get('/drafts', role, (context) => draftsPage(services, context));
+  get('/drafts/:key', role, (context) => draftPage(services, context));
+  get('/drafts/:key/picture', role, (context) => draftPicture(services, context));
+  post('/drafts/:key/withdraw', role, (context) => withdrawDraft(services, context));
+  get('/reports', role, (context) => reportPage(services, context));
+  get('/reports/csv', role, (context) => reportCsv(services, context));
+  get('/conversions', role, (context) => conversionsPage(services, context));
+  get('/tracking', role, (context) => trackingPage(services, context));
+  get('/activity', role, (context) => activityPage(services, context));
+}

@@ -1,0 +1,111 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import { hourMs, minuteMs } from '../platform/lib/time.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import type { Reports } from '../reports/module.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import type { Webhooks } from '../webhooks/module.ts';
+import type { WebhookDeps } from '../webhooks/ports.ts';
+import { sendOperationalEvents } from '../webhooks/send-operational.ts';
+import { checkBudgets, checkCoupons, checkKeys, checkLearning, checkMessages, checkPlacements } from './checks.ts';
+import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
+import { alertPages } from './pages/alerts.ts';
+import { recordOperationalEvents } from './record.ts';
+import { chatChannelsOf, sendAlertMessages } from './send.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; reports: Reports };
+
+/** What people are told of: in the inbox, by mail and by chat. */
+export function createAlerts({ platform, catalog, accounts, webhooks, reports }: Needs) {
+  const { pool, dbHealth } = platform.deps;
+  const deps: WebhookDeps = {
+    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
+    ...{ sender: webhooks.sender, activity: webhooks.activity, dispatcherMetrics: webhooks.dispatcherMetrics },
+  };
+  reports.addChatChannels(chatChannelsOf(deps));
+  const entry: NavEntry = {
+    ...{ group: 'main', rank: 30, key: 'alerts', text: 'nav.alerts', words: 'navWords.alerts' },
+    ...{ path: '/alerts', icon: 'alerts', role: 'analyst' },
+    // 0 while the database is unavailable: a page that needs no more of it is still shown.
+    count: (publisherId, userId) =>
+      dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0),
+  };
+  return {
+    name: 'alerts',
+    navigation: [entry],
+    retention,
+    pages: (app: App, shell: Shell) => alertPages(app, { ...shell, deps }),
+    jobs: () => jobsOf(deps),
+  };
+}
+
+const retention: RetentionStep = async (pool, _days, nowMs) => ({ alerts: await deleteOldAlerts(pool, nowMs) });
+
+type Checked = Parameters<typeof checkBudgets>[0] &
+  Parameters<typeof checkPlacements>[0] &
+  Parameters<typeof sendAlertMessages>[0];
+
+const jobsOf = (deps: Checked): readonly Job[] => [
+  {
+    name: 'budget alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'rows of alerts, in the order of their key',
+    run: () => checkBudgets(deps),
+  },
+  {
+    name: 'coupon alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkCoupons(deps),
+  },
+  {
+    name: 'message alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkMessages(deps),
+  },
+  {
+    name: 'ranking alerts',
+    roles: ['worker'],
+    pauseMs: 15_000,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkLearning(deps),
+  },
+  {
+    name: 'key alerts',
+    roles: ['worker'],
+    pauseMs: hourMs,
+    retryMs: minuteMs,
+    locks: 'rows of alerts, in the order of their key',
+    run: () => checkKeys(deps),
+  },
+  {
+    name: 'placement alerts',
+    roles: ['worker'],
+    pauseMs: 10 * minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkPlacements(deps),
+  },
+  {
+    name: 'alert messages',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'a lease on the message (skip locked)',
+    run: async () => void (await sendAlertMessages(deps)),
+  },
+  {
+    name: 'operational events',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks:
+      'rows of operational_events (skip locked), then webhook_endpoints; rows of alerts, in the order of their key',
+    run: async () => void (await sendOperationalEvents(deps.pool, deps.now(), recordOperationalEvents(deps.now()))),
+  },
+];

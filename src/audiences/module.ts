@@ -1,0 +1,96 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import { createAlone } from '../management/alone.ts';
+import type { ManagementHttp } from '../management/http.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import { openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { createUserKeys } from '../platform/security/user-key.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { attributeRoutes } from './attributes/routes.ts';
+import { deleteEndedAttributes } from './attributes/store.ts';
+import { audiences } from './audiences.ts';
+import { audienceCommands } from './commands.ts';
+import { deleteOldImports } from './import/imports.ts';
+import { importRoutes } from './import/routes.ts';
+import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
+import { memberRoutes } from './members/routes.ts';
+import { trafficRoutes } from './members/traffic.ts';
+import { audiencePages } from './pages/audiences.ts';
+import { deleteOldFacts, followRules } from './rules/follow.ts';
+import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** What publishers tell of their users: attributes, and audiences. */
+export function createAudiences({ platform, catalog, accounts }: Needs) {
+  const { config, pool, now } = platform.deps;
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('import') };
+  const http = catalog.managementHttp(accounts.auth);
+  return {
+    name: 'audiences',
+    commands: audienceCommands,
+    navigation: [entry],
+    retention,
+    userData: {
+      eraseBeforeSessions: eraseProfilesOfSessions,
+      eraseOfUser: [eraseProfileOfUser],
+      exports: { attributes: exportAttributes, audiences: exportMemberships },
+    },
+    routes: async (app: App) => {
+      await app.register(attributeRoutes, { http, userKeys });
+      await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
+      await app.register(memberRoutes, { http, userKeys });
+      await app.register(trafficRoutes, { http, userKeys });
+      await app.register(importRoutes, { http, ...importDeps });
+      await app.register(audienceRoutes(http, ['remove']));
+    },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      audiencePages(app, { ...shell, importDeps, management }),
+    jobs: () => jobsOf({ pool, url: platform.databaseUrl, now }),
+  };
+}
+
+const audienceRoutes = (http: ManagementHttp, operations: Parameters<typeof resourceRoutes>[3]) => async (app: App) => {
+  openManagementScope(app);
+  resourceRoutes(app, http, audiences, operations);
+};
+
+const entry: NavEntry = {
+  ...{ group: 'catalogue', rank: 20, key: 'audiences', text: 'audiences.title' },
+  ...{ path: '/audiences', icon: 'users', role: 'analyst' },
+};
+
+const jobsOf = (deps: Parameters<typeof followRules>[0]): readonly Job[] => [
+  {
+    name: 'audience rules',
+    roles: ['worker'],
+    pauseMs: 2000,
+    pausePerRun: 3,
+    locks: 'the row of the audience (skip locked), then its members in the order of their keys',
+    run: (isStopped) => followRules(deps, isStopped),
+  },
+  {
+    name: 'audiences',
+    roles: ['worker'],
+    pauseMs: 10_000,
+    locks: 'rows of audience_members that have ended (skip locked), then rows of audience_sizes',
+    run: async (isStopped) => {
+      const { pool, now } = deps;
+      while ((await deleteEndedMembers(pool, now())) && !isStopped());
+      while ((await deleteOrphanedMembers(pool)) && !isStopped());
+      await noteGrowth(pool, now());
+    },
+  },
+];
+
+const retention: RetentionStep = async (pool, _days, nowMs) => ({
+  user_attributes: await deleteEndedAttributes(pool, nowMs),
+  audience_imports: await deleteOldImports(pool, nowMs),
+  audience_facts: await deleteOldFacts(pool, nowMs),
+});

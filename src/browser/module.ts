@@ -1,0 +1,12 @@
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { sdkRoutes, templateRoutes } from './serve/routes.ts';
+
+/** The web SDK and the files that hosts embed. */
+export const createBrowser = ({ platform }: { platform: Platform }) => ({
+  name: 'browser',
+  publicRoutes: async (open: App) => {
+    await open.register(sdkRoutes, platform.deps);
+    await open.register(templateRoutes, platform.deps);
+  },
+});

@@ -1,0 +1,78 @@
+import type { Catalog } from '../catalog/module.ts';
+import type { EventLogModule } from '../event-log/module.ts';
+import type { Learning } from '../learning/module.ts';
+import { type HighRates, highRatesOf } from '../learning/score.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import { createLiveUsage } from './live-usage.ts';
+import { registerBudgetMetrics } from './metrics.ts';
+import { releaseDueReservations } from './release.ts';
+import { releaseExpiredSlices } from './slice-rows.ts';
+import { createSlices } from './slices.ts';
+import { deleteOldUsage } from './usage.ts';
+import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from './user-data.ts';
+
+export type Budgets = ReturnType<typeof createBudgets>;
+
+type Needs = { platform: Platform; catalog: Catalog; eventLog: EventLogModule; learning: Pick<Learning, 'model'> };
+
+/** Of offers that are no more, nothing is let go early. */
+const noRates: HighRates = { click: 1, conversion: 1 };
+
+/** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
+export function createBudgets({ platform, catalog: { store: catalog }, eventLog, learning }: Needs) {
+  const { pool, logger, now, metrics } = platform.deps;
+  const usage = createLiveUsage({ pool, catalog, now });
+  const slices = createSlices({ pool, catalog, logger, now, usage });
+  registerBudgetMetrics(metrics.registry, { pool, catalog, now });
+  const ratesOf = (offerId: number): HighRates => {
+    const offer = catalog.current().offers.get(offerId);
+    return offer === undefined ? noRates : highRatesOf(learning.model.current(), offer);
+  };
+  const jobs: readonly Job[] = [
+    {
+      name: 'campaign usage',
+      roles: ['api'],
+      pauseMs: 1000,
+      pausePerRun: 20,
+      locks: 'none: reads campaign_usage into memory',
+      run: usage.refresh,
+    },
+    {
+      name: 'slices of totals',
+      roles: ['api'],
+      pauseMs: 1000,
+      locks: 'its own rows of cap_slices, then rows of campaign_usage',
+      run: slices.returnUnused,
+      onStop: slices.close,
+    },
+    {
+      name: 'reservation release',
+      roles: ['worker'],
+      pauseMs: 1000,
+      locks: 'due rows of cap_reservations, or expired ones of cap_slices (skip locked), then rows of campaign_usage',
+      run: async () => {
+        await releaseDueReservations(pool, eventLog.storedUntil(), ratesOf);
+        await releaseExpiredSlices(pool);
+      },
+    },
+  ];
+  return {
+    name: 'budgets',
+    usage,
+    slices,
+    jobs: () => jobs,
+    retention,
+    userData: {
+      eraseWithSessions: eraseHistoriesOfSessions,
+      eraseOfUser: [eraseHistoryOfUser],
+      exports: { history: exportHistory },
+    },
+  };
+}
+
+const retention: RetentionStep = async (pool, _days, nowMs) => {
+  await deleteOldUsage(pool, nowMs);
+  return {};
+};

@@ -1,0 +1,68 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { PublisherContext } from '../catalog/publisher-pages.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Html } from '../platform/http/html.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import type { Shell } from '../shell/layout.ts';
+import { couponCommands } from './commands.ts';
+import { foldDigests } from './digest-job.ts';
+import { createCodeDigests, createCouponIssuer } from './issuer.ts';
+import { couponCard, type Refused } from './pages/coupon-card.ts';
+import { couponPages } from './pages/coupon-pages.ts';
+import { findPool, markStock } from './pools.ts';
+import { redemptionRoutes } from './redemption-routes.ts';
+import { couponRoutes } from './routes.ts';
+import { createCouponService } from './service.ts';
+import { beginDay, noStock, readStock } from './stock.ts';
+import { applyCouponRetention, eraseCouponsOfSessions, eraseCouponsOfUser, exportCoupons } from './user-data.ts';
+
+export type Coupons = ReturnType<typeof createCoupons>;
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Coupon codes of offers: pools of them, who was given which, and whether it was redeemed. */
+export function createCoupons({ platform, catalog, accounts }: Needs) {
+  const { pool, secretBox, now } = platform.deps;
+  const digestsOf = createCodeDigests(platform.deps.config);
+  const service = createCouponService({ pool, secretBox, now, management: catalog.management });
+  const watch: Job = {
+    name: 'coupon stock',
+    roles: ['worker'],
+    pauseMs: 10_000,
+    locks: 'rows of coupon_stock and coupon_pools, in the order of their offers; then catalog_version',
+    run: async () => {
+      await beginDay(pool, now());
+      await markStock(pool, null, now());
+      await foldDigests({ pool, secretBox, digestsOf });
+    },
+  };
+  const card = async (context: PublisherContext, offerId: number, refused?: Refused): Promise<Html> => {
+    const [stock] = await readStock(pool, offerId, now());
+    const shown = { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock };
+    return couponCard(context, shown, refused);
+  };
+  catalog.extensions.offerCards.push((context, offerId) => card(context, offerId));
+  return {
+    name: 'coupons',
+    commands: couponCommands,
+    issuer: createCouponIssuer(platform.deps),
+    retention: applyCouponRetention,
+    userData: {
+      eraseWithSessions: eraseCouponsOfSessions,
+      eraseOfUser: [eraseCouponsOfUser],
+      exports: { coupons: exportCoupons(secretBox) },
+    },
+    publicRoutes: async (open: App) =>
+      void (await open.register(redemptionRoutes, {
+        ...{ pool, secretBox, now, digestsOf },
+      })),
+    routes: async (app: App) =>
+      void (await app.register(couponRoutes, { http: catalog.managementHttp(accounts.auth), service })),
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      couponPages(app, { ...shell, management, service, card }),
+    jobs: () => [watch],
+  };
+}

@@ -1,0 +1,82 @@
+import type { Catalog } from '../catalog/module.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Offers } from '../offers/module.ts';
+import { everyRole, type Job } from '../platform/jobs.ts';
+import type { App } from '../platform/ports.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry, Navigation } from '../shell/navigation.ts';
+import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
+import { findPages } from './pages/find/find.ts';
+import { integrationPages } from './pages/integration/integration.ts';
+import { systemPages } from './pages/operator/system.ts';
+import { overviewPages } from './pages/overview.ts';
+import { dashboardRoutes } from './routes.ts';
+
+type Contributions = {
+  navigation: Navigation;
+  management: ManagementClient;
+  modules: readonly {
+    openPages?: (app: App, shell: Shell, contributions: never) => Promise<void>;
+    pages?: (app: App, shell: Shell, contributions: never) => void;
+  }[];
+};
+
+type Needs = {
+  catalog: Catalog;
+  offers: Offers;
+  /** Of this process. */
+  pid: number;
+};
+
+/** The pages of all modules behind one sign-in, and those that show several modules. */
+export function createDashboard({ catalog, offers: { deps }, pid }: Needs) {
+  const heartbeat = createHeartbeat({ ...deps, catalog: catalog.store, pid });
+  const beat: Job = {
+    name: 'heartbeat',
+    roles: everyRole,
+    pauseMs: heartbeatMs,
+    locks: 'its own row of processes',
+    run: heartbeat.beat,
+    onStop: heartbeat.remove,
+  };
+  return {
+    name: 'dashboard',
+    navigation,
+    routes: (app: App, contributions: Contributions) =>
+      dashboardRoutes(app, {
+        deps,
+        navigation: contributions.navigation,
+        registerOpen: async (open, shell) => {
+          for (const { openPages } of contributions.modules) await openPages?.(open, shell, contributions as never);
+        },
+        registerClosed: (closed, shell) => {
+          for (const { pages } of contributions.modules) pages?.(closed, shell, contributions as never);
+        },
+      }),
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) => {
+      const services = { ...shell, deps, management };
+      for (const register of [findPages, integrationPages, overviewPages, systemPages]) register(app, services);
+    },
+    jobs: () => [beat],
+  };
+}
+
+const navigation: readonly NavEntry[] = [
+  {
+    group: 'main',
+    rank: 10,
+    key: 'overview',
+    text: 'nav.overview',
+    path: '/overview',
+    icon: 'overview',
+    role: 'analyst',
+  },
+  {
+    ...{ group: 'developers', rank: 10, key: 'integration', text: 'nav.integration', words: 'navWords.integration' },
+    ...{ path: '/integration', icon: 'integration', role: 'analyst' },
+  },
+  {
+    ...{ group: 'operator', rank: 40, key: 'system', text: 'nav.system', words: 'navWords.system' },
+    ...{ path: '/operator/system', icon: 'system', role: 'operator' },
+  },
+];

@@ -1,0 +1,30 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
+import { demoCommands } from './commands.ts';
+import { createExampleValues } from './example-values.ts';
+import type { Received } from './received.ts';
+import { demoReceiverRoutes } from './receiver.ts';
+import { demoShopRoutes } from './shop/routes.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** The shop at /demo, and what takes and lists its webhooks at /demo/receiver; with the embedded database only. */
+export function createDemo({ platform, catalog, accounts }: Needs) {
+  const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+  return {
+    name: 'demo',
+    commands: demoCommands,
+    examples: {
+      keys: { bearer: embeddedDemoIds.key, operator: demoOperatorKey },
+      values: createExampleValues(platform.deps),
+    },
+    routes: async (app: App) => {
+      const received: Received[] = [];
+      await app.register(demoReceiverRoutes, { ...deps, received });
+      await app.register(demoShopRoutes, { ...deps, received });
+    },
+  };
+}

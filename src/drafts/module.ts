@@ -1,0 +1,77 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { Proposal } from '../management/approval.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Actor, Work } from '../management/unit-of-work.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { draftCommands } from './commands.ts';
+import { goLiveAtItsTime } from './decide.ts';
+import { deleteOldDrafts } from './draft.ts';
+import { draftPages } from './pages/drafts.ts';
+import { propose } from './propose.ts';
+import { draftRoutes } from './routes.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Changes of offers and campaigns that are proposed, and live once they are approved. */
+export function createDrafts({ platform, catalog, accounts }: Needs) {
+  const { pool, dbHealth, now } = platform.deps;
+  const { kinds, management } = catalog;
+  const schedule: Job = {
+    name: 'scheduled drafts',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'one row of drafts, then the row that it changes; as a change in the dashboard does',
+    run: async () => {
+      for (const { id, publisher_id } of await dueDrafts())
+        await management.write(scheduler, publisher_id, (work) => goLiveAtItsTime(kinds, work, id));
+    },
+  };
+  async function dueDrafts(): Promise<{ id: number; publisher_id: number }[]> {
+    const { rows } = await pool.query<{ id: number; publisher_id: number }>(
+      "select id, publisher_id from drafts where state = 'scheduled' and live_at <= $1 order by live_at, id limit 100",
+      [new Date(now())],
+    );
+    return rows;
+  }
+  const countWaiting = async (publisherId: number): Promise<number> => {
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::integer as count from (
+        select from drafts where publisher_id = $1 and state = 'waiting' limit 100) waiting`,
+      [publisherId],
+    );
+    return rows[0]?.count ?? 0;
+  };
+  const entry: NavEntry = {
+    ...{ group: 'catalogue', rank: 15, key: 'drafts', text: 'nav.drafts', path: '/drafts', icon: 'drafts' },
+    role: 'analyst',
+    count: (publisherId) => (dbHealth.isUp() ? countWaiting(publisherId).catch(() => 0) : Promise.resolve(0)),
+    countText: 'drafts.waitingCount',
+  };
+  return {
+    name: 'drafts',
+    commands: draftCommands,
+    kinds,
+    navigation: [entry],
+    retention,
+    /** For pages: what was to be saved and needs approval becomes a draft. */
+    propose: (work: Work, proposal: Proposal) => propose(kinds, work, proposal),
+    routes: async (app: App) =>
+      void (await app.register(draftRoutes, { http: catalog.managementHttp(accounts.auth), kinds })),
+    pages: (app: App, shell: Shell, contributions: { management: ManagementClient }) =>
+      draftPages(app, { ...shell, management: contributions.management, kinds }),
+    jobs: () => [schedule],
+  };
+}
+
+const scheduler: Actor = {
+  ...{ kind: 'system', id: 0, label: 'schedule', permissions: new Set<string>(), expiresAtMs: null },
+  ...{ ratePerS: null, restrictions: null, publisherId: null },
+};
+
+const retention: RetentionStep = async (pool, _days, nowMs) => ({ drafts: await deleteOldDrafts(pool, nowMs) });

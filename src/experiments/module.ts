@@ -1,0 +1,84 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { createUserKeys, pepperMark } from '../platform/security/user-key.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { collectSums } from './collect.ts';
+import { experimentCommands } from './commands.ts';
+import { experimentRoutes } from './configuration/routes.ts';
+import { createOutcomeWriter } from './outcome-store.ts';
+import { outcomeRoutes } from './outcomes/routes.ts';
+import { experimentPages } from './pages/pages.ts';
+import { deleteSumsOfUsers, recordPoints } from './report/over-time.ts';
+import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
+
+/** How far the end of a day may lie behind what is written down of it. */
+const pointsEveryMs = 600_000;
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Experiments: who of a publisher's users is shown what, and what that adds. */
+export function createExperiments({ platform, catalog, accounts }: Needs) {
+  const { pool, dbHealth, config, now } = platform.deps;
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const userKeyMark = pepperMark(config.userPepper);
+  const http = { ...catalog.managementHttp(accounts.auth), userKeyMark };
+  const jobs: readonly Job[] = [
+    {
+      name: 'experiment sums',
+      roles: ['worker'],
+      pauseMs: 2000,
+      locks: 'an advisory lock: one process adds; rows of experiment_units and experiment_outcomes',
+      run: async () => ((await collectSums(pool)) === false ? 0 : 2000),
+    },
+    {
+      name: 'experiment points',
+      roles: ['worker'],
+      pauseMs: pointsEveryMs,
+      locks: 'rows of experiment_points, each by itself: of two that write one, the later stays',
+      run: async () => {
+        await recordPoints(pool, now());
+        return pointsEveryMs;
+      },
+    },
+  ];
+  return {
+    name: 'experiments',
+    retention,
+    userData: {
+      eraseWithSessions: eraseSumsOfSessions,
+      eraseOfUser: [eraseSumsOfUser],
+      exports: { experiments: exportSums, outcomes: exportOutcomes },
+    },
+    routes: async (app: App) => {
+      await app.register(experimentRoutes, http);
+      const outcomes = createOutcomeWriter(pool, dbHealth);
+      await app.register(outcomeRoutes, { http, outcomes, userKeys, isUp: dbHealth.isUp, now });
+    },
+    commands: experimentCommands,
+    navigation,
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      experimentPages(app, shell, { management, userKeyMark }),
+    jobs: () => jobs,
+  };
+}
+
+const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'main', rank: 30, key: 'experiments', text: 'experiments.title', words: 'navWords.experiments' },
+    ...{ path: '/experiments', icon: 'experiments', role: 'analyst' },
+  },
+];
+
+/** Outcomes are kept as long as sessions; sums of users as long after the end of their experiment. */
+const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
+  const before = new Date(nowMs - retentionRawDays * dayMs);
+  const outcomes = await pool.query('delete from own_outcomes where at < $1', [before]);
+  return { outcomes: outcomes.rowCount ?? 0, experimentUsers: await deleteSumsOfUsers(pool, before) };
+};

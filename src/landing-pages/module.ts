@@ -1,0 +1,56 @@
+import { Counter } from 'prom-client';
+import type { Catalog } from '../catalog/module.ts';
+import { bothAdditions } from '../management/additions.ts';
+import { createFailFast } from '../platform/db/health.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import { userAgent } from '../platform/version.ts';
+import { createSender } from '../webhooks/sender.ts';
+import { landingPageCommands } from './commands.ts';
+import { addLandingCards } from './pages/landing-card.ts';
+import { actionAdditions, landingAdditions } from './view.ts';
+import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
+
+/** Landing pages and those of secondary actions, looked at daily: who leads to a lost one is paused. */
+export function createLandingPages({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
+  const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
+  // Redirects may pass through http; addresses are vetted all the same.
+  const sender = createSender({
+    ...{ allowNets: config.webhookAllowNets, allowHttp: true },
+    ...{ proxy: config.webhookProxy, userAgent: `${userAgent} (landing page check)` },
+  });
+  const looks = new Counter({
+    name: 'perkwire_landing_page_looks_total',
+    help: 'Looks at pages that campaigns and offers lead to, by what they came to.',
+    labelNames: ['result'],
+    registers: [metrics.registry],
+  });
+  const deps: WatchDeps = {
+    ...{ pool, sender, callMs, looks, logger, now, random: Math.random },
+    ...{ management: catalog.management, kinds: catalog.kinds },
+  };
+  catalog.additions.campaigns = bothAdditions(catalog.additions.campaigns, landingAdditions);
+  catalog.additions.offers = bothAdditions(catalog.additions.offers, actionAdditions);
+  addLandingCards(catalog.extensions, pool, createFailFast(dbHealth));
+  return {
+    name: 'landing-pages',
+    commands: landingPageCommands,
+    jobs: () => [watch(deps)],
+    close: sender.close,
+  };
+}
+
+/** Limit of each call (milliseconds). */
+const callMs = 10_000;
+
+/** Pause between two runs while nothing more is due (milliseconds). */
+const pauseMs = 10_000;
+
+const watch = (deps: WatchDeps): Job => ({
+  name: 'landing pages',
+  roles: ['worker'],
+  pauseMs,
+  locks:
+    'an advisory lock while pages are taken, one of each host; then the row of a campaign or an offer that is paused',
+  run: async () => ((await lookAtDuePages(deps)) < maxBatch ? pauseMs : 1000),
+});

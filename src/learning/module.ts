@@ -1,0 +1,76 @@
+import { Gauge } from 'prom-client';
+import type { Catalog } from '../catalog/module.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import { registerGauge, remember } from '../platform/metrics/gauges.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { learningHealthRoute, readLearningState } from './health.ts';
+import { createLearner } from './learner.ts';
+import { createModelSource } from './source.ts';
+import { deleteOldVersions } from './versions.ts';
+
+export type Learning = ReturnType<typeof createLearning>;
+
+/** What the ranking learns of offers, positions and users from counted events. */
+export function createLearning({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
+  const { pool, logger, now, metrics } = platform.deps;
+  const model = createModelSource({ pool, logger });
+  const learner = createLearner({ pool, catalog: catalog.store, now });
+  const jobs: readonly Job[] = [
+    {
+      name: 'ranking model',
+      roles: ['api', 'worker'],
+      pauseMs: 1000,
+      locks: 'none: reads ranking_versions and model_versions into memory',
+      run: model.refresh,
+    },
+    {
+      name: 'learning',
+      roles: ['worker'],
+      pauseMs: 2000,
+      locks: 'one process leads, as ranking_progress says; an advisory lock while it stores a version',
+      run: async () => {
+        const learned = await learner.learn();
+        return learned?.complete === false ? 0 : 2000;
+      },
+      onStop: learner.stop,
+    },
+  ];
+  new Gauge({
+    name: 'perkwire_model_version',
+    help: 'Version of the ranking model that is served; it grows while events are learned from.',
+    registers: [metrics.registry],
+    aggregator: 'min',
+    collect() {
+      this.set(model.current().version);
+    },
+  });
+  new Gauge({
+    name: 'perkwire_model_broken',
+    help: '1 where the newest version of the ranking model cannot be read, and an earlier one serves.',
+    registers: [metrics.registry],
+    aggregator: 'max',
+    collect() {
+      this.set(model.isBroken() ? 1 : 0);
+    },
+  });
+  const state = (): ReturnType<typeof readLearningState> => readLearningState(pool, now());
+  registerGauge(metrics.registry, {
+    name: 'perkwire_learning_stalled',
+    help: '1 while events wait and ranking has learned nothing new for 60 seconds.',
+    maxAgeMs: healthMaxAgeMs,
+    now,
+    read: async () => [{ value: (await state()).stalledPublisherIds.length > 0 ? 1 : 0 }],
+  });
+  const probes = (app: App): Promise<void> => learningHealthRoute(app, remember(state, healthMaxAgeMs, now));
+  return { name: 'learning', model, probes, jobs: () => jobs, retention };
+}
+
+/** Age up to which a state that was read is answered again (milliseconds). */
+const healthMaxAgeMs = 5000;
+
+const retention: RetentionStep = async (pool, _days, nowMs) => {
+  await deleteOldVersions(pool, nowMs);
+  return {};
+};

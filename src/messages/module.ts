@@ -1,0 +1,110 @@
+import { Counter } from 'prom-client';
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Job } from '../platform/jobs.ts';
+import { readUuid, writeUuid } from '../platform/lib/uuid7.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import type { Reader } from './addresses.ts';
+import { messageCommands } from './commands.ts';
+import { perkMessage } from './event-types.ts';
+import { feedbackRoutes } from './feedback/routes.ts';
+import { createMessageOutbox, createReaderKeys } from './outbox.ts';
+import { messagePages } from './pages/messages.ts';
+import { readerRoutes } from './reader-routes.ts';
+import { messageRoutes } from './routes.ts';
+import { type SendDeps, sendDueMessages } from './send.ts';
+import { suppressionRoutes } from './suppression-routes.ts';
+import { applyMessageRetention, eraseMessagesOfSessions, eraseMessagesOfUser, exportMessages } from './user-data.ts';
+
+export type Messages = ReturnType<typeof createMessages>;
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** E-mails to users with the perks that they confirmed, or saved, where they asked for it. */
+export function createMessages({ platform, catalog, accounts }: Needs) {
+  const { deps } = platform;
+  const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));
+  /** Set by the module of wallets. */
+  const saved: Pick<SendDeps, 'findSavedPerk'> = { findSavedPerk: async () => null };
+  const sendDeps = {
+    ...{ ...deps, catalog: catalog.store, readerKeys: createReaderKeys(deps.config) },
+    refusals: new Counter({
+      name: 'perkwire_perk_message_refusals_total',
+      help: 'Attempts to send perk messages that failed, by what the mail server refuses.',
+      labelNames: ['refusal'] as const,
+      registers: [deps.metrics.registry],
+    }),
+    ...{ unsubscribeTokens: tokensOf('message-unsubscribe'), confirmTokens: tokensOf('message-confirm') },
+  };
+  const sending: Job = {
+    name: 'perk messages',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks:
+      'a lease on the message (skip locked); an advisory lock of the address while it is counted; ' +
+      'rows of message_confirmations; then as all webhooks',
+    run: () => sendDueMessages({ ...sendDeps, ...saved }),
+  };
+  return {
+    name: 'messages',
+    commands: messageCommands,
+    eventTypes: [perkMessage],
+    navigation,
+    outbox: createMessageOutbox(deps),
+    saved,
+    retention: applyMessageRetention,
+    userData: {
+      eraseWithSessions: eraseMessagesOfSessions,
+      eraseOfUser: [eraseMessagesOfUser(sendDeps.readerKeys)],
+      exports: { perk_messages: exportMessages(sendDeps.readerKeys) },
+    },
+    routes: async (app: App) => {
+      const http = catalog.managementHttp(accounts.auth);
+      await app.register(messageRoutes, { http, deps: sendDeps });
+      await app.register(suppressionRoutes, { http, readerKeys: sendDeps.readerKeys });
+      await app.register(readerRoutes, sendDeps);
+      await app.register(feedbackRoutes, sendDeps);
+    },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      messagePages(app, { ...shell, management, deps: sendDeps }),
+    jobs: () => [sending],
+  };
+}
+
+const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'settings', rank: 32, key: 'perk-messages', text: 'messages.title', words: 'navWords.messages' },
+    ...{ path: '/settings/perk-messages', icon: 'mail', role: 'analyst' },
+  },
+];
+
+const version = 1;
+const dataLength = 22;
+const pattern = /^[A-Za-z0-9_-]{51}$/;
+
+/** Tokens of links in mails: 0 version · 1 key id · 2–5 publisher · 6–21 address key · 22–37 HMAC. They do not end. */
+function createReaderTokens(signer: Signer) {
+  return {
+    mint: ({ publisherId, addressKey }: Reader): string => {
+      const bytes = Buffer.alloc(dataLength + macLength);
+      bytes[0] = version;
+      bytes[1] = signer.keyId;
+      bytes.writeUInt32BE(publisherId, 2);
+      writeUuid(addressKey, bytes, 6);
+      signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
+      return bytes.toString('base64url');
+    },
+    read: (token: unknown): Reader | null => {
+      if (typeof token !== 'string' || !pattern.test(token)) return null;
+      const bytes = Buffer.from(token, 'base64url');
+      if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
+      if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
+      return { publisherId: bytes.readUInt32BE(2), addressKey: readUuid(bytes, 6) };
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { createAccounts } from './accounts/module.ts';
+import { createAdvertisers } from './advertisers/module.ts';
+import { createAlerts } from './alerts/module.ts';
+import { createAudiences } from './audiences/module.ts';
+import { createBrowser } from './browser/module.ts';
+import { createBudgets } from './budgets/module.ts';
+import { createCatalog } from './catalog/module.ts';
+import { createCoupons } from './coupons/module.ts';
+import { createDashboard } from './dashboard/module.ts';
+import { buildIndex } from './decision/build-index.ts';
+import { createDemo } from './demo/module.ts';
+import { createDrafts } from './drafts/module.ts';
+import { createEventLog } from './event-log/module.ts';
+import { createExperiments } from './experiments/module.ts';
+import { createLandingPages } from './landing-pages/module.ts';
+import { createLearning } from './learning/module.ts';
+import { createMessages } from './messages/module.ts';
+import { createOffers } from './offers/module.ts';
+import { createPerks } from './perks/module.ts';
+import { createPlatform, type PlatformOptions } from './platform/module.ts';
+import { createPrivacy } from './privacy/module.ts';
+import { createReference } from './reference/module.ts';
+import { createReports } from './reports/module.ts';
+import { assemble } from './runtime/assemble.ts';
+import type { Contributions, Module } from './runtime/module.ts';
+import { createSources } from './sources/module.ts';
+import { createTracking } from './tracking/module.ts';
+import { createWebhooks } from './webhooks/module.ts';
+
+export type Modules = Awaited<ReturnType<typeof createModules>>;
+
+type ModuleOptions = PlatformOptions & {
+  /** The shop and the receiver of the demo. */
+  demo: boolean;
+  /** Of this process, as the operator's page shows it. */
+  pid: number;
+};
+
+/**
+ * Creates the modules, each with the earlier ones that it uses; it imports from no others
+ * (docs/architecture.md#modules). Everything of a new module (routes, pages, jobs, documentation) comes with its line
+ * here. `close` ends them, the last one first.
+ */
+export async function createModules({ demo, pid, ...options }: ModuleOptions) {
+  const modules: Module[] = [];
+  const add = <Made extends Module>(module: Made): Made => {
+    modules.push(module);
+    return module;
+  };
+  const platform = add(await createPlatform(options));
+  const catalog = add(await createCatalog({ platform, buildIndex }));
+  const accounts = add(createAccounts({ platform, catalog }));
+  add(createAudiences({ platform, catalog, accounts }));
+  const eventLog = add(await createEventLog({ platform, catalog }));
+  const learning = add(createLearning({ platform, catalog }));
+  const budgets = add(createBudgets({ platform, catalog, eventLog, learning }));
+  const webhooks = add(createWebhooks({ platform, catalog, accounts }));
+  add(createDrafts({ platform, catalog, accounts }));
+  const reports = add(createReports({ platform, catalog, accounts }));
+  add(createExperiments({ platform, catalog, accounts }));
+  add(createSources({ platform, catalog, accounts }));
+  const coupons = add(createCoupons({ platform, catalog, accounts }));
+  const messages = add(createMessages({ platform, catalog, accounts }));
+  add(createBrowser({ platform }));
+  const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
+  const tracking = add(createTracking({ platform, eventLog, coupons, offers }));
+  add(createLandingPages({ platform, catalog }));
+  add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
+  add(createPrivacy({ platform, catalog, accounts }));
+  add(createPerks({ tracking, reports, coupons, messages }));
+  add(createAdvertisers({ platform, catalog, accounts, reports, tracking }));
+  add(createReference({ platform }));
+  if (demo) add(createDemo({ platform, catalog, accounts }));
+  add(createDashboard({ catalog, offers, pid }));
+  const { management, cursors, additions } = catalog;
+  const assembled = { auth: accounts.auth, management, cursors, additions, now: options.now };
+  return {
+    ...{ platform, catalog, accounts, webhooks, tracking },
+    contributions: assemble(modules, assembled),
+    /** Contributions of these and further modules. */
+    contributionsWith: (...more: readonly Module[]): Contributions => assemble([...modules, ...more], assembled),
+    close: async (): Promise<void> => {
+      for (const module of modules.toReversed()) await module.close?.();
+    },
+  };
+}

@@ -1,0 +1,219 @@
+import type { Accounts } from '../accounts/module.ts';
+import { activeCapsOf } from '../budgets/caps.ts';
+import type { Budgets } from '../budgets/module.ts';
+import { findStandings } from '../budgets/standing.ts';
+import { noControls } from '../catalog/controls.ts';
+import type { Catalog } from '../catalog/module.ts';
+import { indexOf } from '../decision/decide.ts';
+import type { EventLogModule } from '../event-log/module.ts';
+import type { Learning } from '../learning/module.ts';
+import { createAlone } from '../management/alone.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
+import { createFailFast } from '../platform/db/health.ts';
+import type { HotRoutes } from '../platform/http/hot-routes.ts';
+import { html } from '../platform/http/html.ts';
+import type { Job } from '../platform/jobs.ts';
+import { dayMs, minuteMs } from '../platform/lib/time.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { bookedByCurrency } from '../reports/bookings.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { offerSchemas } from './answer-schemas.ts';
+import { campaignAdditions } from './campaign-additions.ts';
+import { catalogueRoutes } from './catalogue-feed/routes.ts';
+import { offerCommands } from './commands.ts';
+import { costOf, effectOf } from './decision-log/controls-effects.ts';
+import { sampleDecisions } from './decision-log/decision-sample.ts';
+import { decisionLogRoutes } from './decision-log/routes.ts';
+import { countRoutes } from './fetch/count-routes.ts';
+import { explainRoutes } from './fetch/explain-routes.ts';
+import { offerRoutes } from './fetch/routes.ts';
+import { createOfferService } from './fetch/service.ts';
+import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
+import { findHoldBacks, registerGoalMetrics } from './goals.ts';
+import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
+import { liveCallRoutes } from './live-calls/routes.ts';
+import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
+import { createNotices } from './notices/notices.ts';
+import { createRankingCheck } from './off-policy/ranking-check.ts';
+import { rankingCheckRoutes } from './off-policy/routes.ts';
+import { untrackedView } from './offer-view.ts';
+import { offerwallPageRoutes } from './offerwall/page-routes.ts';
+import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
+import { budgetsCard, goalCard } from './pages/campaigns/budgets.ts';
+import { createReach } from './pages/campaigns/estimate.ts';
+import { outcomesCard } from './pages/campaigns/outcomes.ts';
+import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
+import { livePages } from './pages/live/live.ts';
+import { rankingPages } from './pages/ranking.ts';
+import { whyPages } from './pages/why/why.ts';
+import type { OfferDeps } from './ports.ts';
+import { applyOfferRetention } from './retention.ts';
+
+export type Offers = ReturnType<typeof createOffers>;
+
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  eventLog: EventLogModule;
+  learning: Learning;
+  budgets: Budgets;
+};
+
+/** Fetch-offers: which offers a user is shown, and what was decided why. */
+export function createOffers({ platform, catalog, accounts, eventLog, learning, budgets }: Needs) {
+  const { now, metrics } = platform.deps;
+  const deps: OfferDeps = {
+    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
+    ...{ usage: budgets.usage, slices: budgets.slices, model: learning.model },
+    notices: createNotices(now),
+    liveCalls: createLiveCalls(now),
+    outcomes: createOutcomeSampler({ now }),
+    fetchMeter: createFetchMeter(metrics.registry),
+    eventsStoredUntil: eventLog.storedUntil,
+  };
+  const service = createOfferService(deps);
+  const check = createRankingCheck(deps);
+  registerGoalMetrics(metrics.registry, deps);
+  extendCatalogue(catalog, deps);
+  return {
+    name: 'offers',
+    commands: offerCommands,
+    deps,
+    schemas: offerSchemas,
+    permissions,
+    navigation,
+    retention: applyOfferRetention,
+    userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
+    observe: (open: App) => recordLiveCalls(open, deps),
+    observeRoutes: (app: App) => recordRefusedManagement(app, deps),
+    hotRoutes: async (scope: App, hot: HotRoutes) => {
+      await scope.register(offerRoutes, { ...deps, offers: service, hot });
+      await scope.register(countRoutes, { ...deps, offers: service, hot });
+      await scope.register(offerwallRoutes, { ...deps, offers: service, hot });
+    },
+    publicRoutes: async (open: App) => {
+      await open.register(catalogueRoutes, deps);
+      await open.register(linkedWallRoutes, { ...deps, offers: service });
+    },
+    routes: async (app: App) => {
+      await app.register(offerwallPageRoutes, deps);
+      await app.register(decisionLogRoutes, deps);
+      await app.register(rankingCheckRoutes, { ...deps, check });
+      await app.register(liveCallRoutes, { ...deps, checkKey: accounts.checkKey });
+      await app.register(explainRoutes, { ...deps, offers: service });
+    },
+    pages: (app: App, shell: Shell) => {
+      livePages(app, shell, { ...deps, checkSession: accounts.checkSession });
+      whyPages(app, shell, deps);
+      rankingPages(app, shell, { ...deps, check });
+    },
+    jobs: () => jobsOf(deps),
+  };
+}
+
+/** What requests say of a campaign, on its page; and offers for previews. */
+function extendCatalogue(
+  { extensions, additions, store }: Catalog,
+  { pool, dbHealth, config, now, model }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now' | 'model'>,
+): void {
+  const failFast = createFailFast(dbHealth);
+  const recent = createRecentSessions({ pool, dbHealth, now });
+  additions.campaigns = campaignAdditions({ catalog: store, model, recent });
+  extensions.campaignCards.push((context, id) =>
+    failFast(async () => {
+      const nowMs = now();
+      const snapshot = store.current();
+      const candidate = indexOf(context.publisher).candidates.find(({ offer }) => offer.campaign.id === id);
+      const totals = activeCapsOf(snapshot).totals.filter(({ campaignId }) => campaignId === id);
+      const standings = await findStandings(pool, {
+        totals,
+        nowMs,
+        model: model.current(),
+        rulesOf: () => candidate?.rules ?? null,
+      });
+      const { limits = [], delivery = null } = standings.get(id) ?? {};
+      const goal = candidate?.offer.campaign.goal ?? null;
+      const holdBacks =
+        delivery === null || candidate === undefined ? [] : await findHoldBacks(pool, candidate.offer.campaign, nowMs);
+      return html`
+        ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
+        ${budgetsCard(limits, candidate?.payout.currency ?? null)}
+        ${await outcomesCard(pool, context, id, nowMs)}`;
+    }),
+  );
+  extensions.reach = createReach(recent);
+  const alone = createAlone('calculation of what block rules cost');
+  const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));
+  const bookedIn = (id: number, days: number) =>
+    failFast(() => bookedByCurrency(pool, { publisherId: id, sinceMs: now() - days * dayMs }));
+  extensions.controlsEffects = {
+    cost: ({ id, controls }) =>
+      alone(id, async () => {
+        const sample = await sampled(id);
+        return costOf(sample, controls?.stored ?? noControls, await bookedIn(id, sample.days));
+      }),
+    of: ({ id, controls }, other) =>
+      alone(id, async () => {
+        const sample = await sampled(id);
+        return effectOf(sample, controls?.stored ?? noControls, other, await bookedIn(id, sample.days));
+      }),
+  };
+  extensions.seenValues = createSeenValues(recent);
+  // The first offers of a publisher, in the order in which they compete.
+  extensions.sampleOffers = (publisher, { exceptId, count }) =>
+    indexOf(publisher)
+      .candidates.filter(({ offer }) => offer.id !== exceptId)
+      .slice(0, count)
+      .map(({ offer }) => untrackedView({ publisher, offer, publicUrl: config.publicUrl }));
+}
+
+const jobsOf = ({
+  pool,
+  notices,
+  liveCalls,
+  outcomes,
+}: Pick<OfferDeps, 'pool' | 'notices' | 'liveCalls' | 'outcomes'>): readonly Job[] => [
+  {
+    name: 'request notices',
+    roles: ['api'],
+    pauseMs: 1000,
+    locks: 'rows of request_notices, in the order of their key',
+    run: () => notices.write(pool),
+  },
+  {
+    name: 'live calls',
+    roles: ['api'],
+    pauseMs: 1000,
+    locks: 'rows of live_calls and live_watches (skip locked)',
+    run: () => liveCalls.sync(pool),
+  },
+  {
+    name: 'campaign outcomes',
+    roles: ['api'],
+    pauseMs: minuteMs,
+    locks: 'rows of campaign_outcomes, in the order of their key',
+    run: () => outcomes.write(pool),
+  },
+];
+
+const permissions: readonly PermissionEntry[] = [
+  { name: 'ads/offers', role: 'manager', text: 'settings.permissionOffers' },
+];
+
+const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'main', rank: 45, key: 'ranking', text: 'ranking.title' },
+    ...{ path: '/ranking', icon: 'rankings', role: 'analyst' },
+  },
+  {
+    ...{ group: 'main', rank: 40, key: 'why', text: 'nav.why', words: 'navWords.why' },
+    ...{ path: '/why', icon: 'search', role: 'analyst' },
+  },
+  {
+    ...{ group: 'developers', rank: 20, key: 'live', text: 'nav.live', words: 'navWords.live' },
+    ...{ path: '/live', icon: 'system', role: 'analyst' },
+  },
+];

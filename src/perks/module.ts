@@ -1,0 +1,61 @@
+import type { Coupons } from '../coupons/module.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
+import type { Messages } from '../messages/module.ts';
+import type { FindSavedPerk } from '../messages/send.ts';
+import type { App } from '../platform/ports.ts';
+import type { Reports } from '../reports/module.ts';
+import type { Tracking } from '../tracking/module.ts';
+import { countPerkStages } from './usp/funnel.ts';
+import { uspRoutes } from './usp/routes.ts';
+import { uspSelection } from './usp-selection.ts';
+import { applyPerksRetention, exportSelections } from './usp-sessions.ts';
+import { offerRemoved, offerSaved } from './wallet/event-types.ts';
+import { walletPageRoutes } from './wallet/page-routes.ts';
+import { walletRoutes } from './wallet/routes.ts';
+import { savedUntilMs } from './wallet/saved-until.ts';
+import { createWalletService, type WalletDeps } from './wallet/service.ts';
+import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
+
+type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages: Messages };
+
+/** Perks that users select and confirm, and offers that they save. */
+export function createPerks({ tracking, reports, coupons, messages }: Needs) {
+  const deps = { ...tracking.deps, coupons: coupons.issuer, messages: messages.outbox };
+  reports.addPerkStages(countPerkStages);
+  messages.saved.findSavedPerk = createSavedPerkFinder(deps);
+  return {
+    name: 'perks',
+    permissions,
+    eventTypes: [uspSelection, offerSaved, offerRemoved],
+    retention: applyPerksRetention,
+    userData: {
+      eraseWithSessions: eraseWalletOfSessions,
+      eraseOfUser: [eraseWalletOfUser],
+      exports: { selections: exportSelections, saved_offers: exportWallet },
+    },
+    publicRoutes: async (open: App) => {
+      await open.register(uspRoutes, deps);
+      await open.register(walletRoutes, deps);
+    },
+    routes: async (app: App) => void (await app.register(walletPageRoutes, deps)),
+  };
+}
+
+const permissions: readonly PermissionEntry[] = [{ name: 'wallet', role: 'admin', text: 'settings.permissionWallet' }];
+
+/** What reminders of saved offers say: as the wallet shows them by then. */
+function createSavedPerkFinder(deps: WalletDeps): FindSavedPerk {
+  const wallet = createWalletService(deps);
+  return async (publisherId, pubUserId, offerId) => {
+    const saved = await wallet.list(await wallet.ownerOf(publisherId, pubUserId));
+    const found = saved.find(({ item, state }) => item.offerId === offerId && state === 'active');
+    const offer = deps.catalog.current().offers.get(offerId);
+    if (found === undefined || offer === undefined) return null;
+    const endsAtMs = savedUntilMs(offer, found.coupon);
+    if (endsAtMs === null) return null;
+    const { title, short_headline, description, advertiser_name: advertiser, click_url: url } = found.view;
+    const texts = { title: title || short_headline, description, advertiser, url };
+    const coupon = found.coupon ?? undefined;
+    return { perk: { ...texts, coupon, endsAt: new Date(endsAtMs).toISOString() }, endsAtMs };
+  };
+}

@@ -1,0 +1,127 @@
+import type { Config } from '../config.ts';
+import { createBatchMeters } from './db/batch.ts';
+import { startDatabaseHealth } from './db/health.ts';
+import { registerDatabaseMetrics } from './db/metrics.ts';
+import { ensurePartitions } from './db/partitions.ts';
+import { breakConnections, createPool, type PoolOptions } from './db/pool.ts';
+import { retryStart } from './db/retry-start.ts';
+import { createServers } from './db/servers.ts';
+import { loadGeo } from './geo.ts';
+import { createFailureLimit } from './http/failure-limit.ts';
+import { hourly, type Job } from './jobs.ts';
+import type { Logger } from './logger.ts';
+import { createMailer } from './mailer.ts';
+import { createMetrics, type MetricsPage } from './metrics/metrics.ts';
+import { metricsRoutes } from './metrics/routes.ts';
+import type { App, PlatformDeps } from './ports.ts';
+import { createSecretBox } from './security/secret-box.ts';
+import { createSigner, createTokenCodec } from './security/tracking-token.ts';
+import { createTracing } from './tracing/create-tracing.ts';
+
+/** Connections for batches, beside DATABASE_POOL_SIZE (count). Most kinds of batches have two in flight at most. */
+export const flushConnections = 8;
+
+/** What the installation and its administrator set; the rest has defaults. */
+export type PlatformOptions = Pick<PoolOptions, 'queryTimeoutMs'> & {
+  config: Config;
+  databaseUrl: string;
+  logger: Logger;
+  now: () => number;
+  /** Default: the metrics of this process alone. */
+  metricsPage?: MetricsPage | undefined;
+};
+
+export type Platform = Awaited<ReturnType<typeof createPlatform>>;
+
+/** What every module works with: database, HTTP, security, metrics, languages. The migrations must be applied. */
+export async function createPlatform({
+  config,
+  databaseUrl,
+  logger,
+  now,
+  metricsPage,
+  ...poolOptions
+}: PlatformOptions) {
+  const geo = await loadGeo(config.geoipDb, logger);
+  const database = await openDatabase({ config, databaseUrl, logger, now, ...poolOptions });
+  const { dbHealth, pool, flushPool } = database;
+  await retryStart(() => ensurePartitions(pool, now()));
+  const tracing = await createTracing(config.tracing, (err) => logger.warn({ err }, 'traces could not be sent'));
+  const mailer = config.mail === null ? null : createMailer(config.mail);
+  const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
+  registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
+  const deps: PlatformDeps = {
+    ...{ config, pool, flushPool, dbHealth, logger, geo, tracing, mailer, metrics, now },
+    failures: createFailureLimit(now),
+    tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
+    secretBox: createSecretBox(config.secretsKey, config.earlierSecretsKeys),
+    batchMeters: createBatchMeters(metrics.registry),
+  };
+  const partitions: Job = {
+    name: 'partitions',
+    ...hourly,
+    locks: partitionLock,
+    run: () => ensurePartitions(pool, now()),
+  };
+  return {
+    name: 'platform',
+    deps,
+    /** Where a connection outside of the pools goes: to the writable server. */
+    databaseUrl: database.url,
+    probes: async (app: App) => {
+      await app.register(metricsRoutes, deps);
+    },
+    jobs: () => [partitions],
+    close: async (): Promise<void> => {
+      await tracing.close();
+      await mailer?.close();
+      await dbHealth.stop();
+      await flushPool.end();
+      await pool.end();
+    },
+  };
+}
+
+/** What changes partitions takes it. */
+export const partitionLock = "advisory lock 'perkwire_partitions'";
+
+/** The pools, and the health that every connection reports to. */
+async function openDatabase({
+  config,
+  databaseUrl,
+  logger,
+  now,
+  ...poolOptions
+}: Omit<PlatformOptions, 'metricsPage'>) {
+  const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
+  const servers = createServers(databaseUrl);
+  const dbHealth = await startDatabaseHealth({
+    servers,
+    commitTimeoutMs: config.commitTimeoutMs,
+    now,
+    onClockSkew: (skewMs) =>
+      logger.warn({ skewMs: Math.round(skewMs) }, 'the clocks of this machine and of the database differ'),
+    onTimelineBack: (since) =>
+      logger.error(
+        { since },
+        'the primary is on an earlier timeline than the one before: writes since then may be lost',
+      ),
+    onChange: (up, reason) =>
+      up
+        ? logger.info({}, 'the database is available')
+        : logger.error({ reason: reason?.message }, 'the database is unavailable'),
+  });
+  const options = { url: servers.current, applicationName: 'perkwire', onError, onAnswer: dbHealth.sawAnswer };
+  const pool = createPool({ ...options, size: config.databasePoolSize, ...poolOptions });
+  const flushPool = createPool({
+    ...options,
+    size: flushConnections,
+    queryTimeoutMs: config.commitTimeoutMs,
+    ...poolOptions,
+  });
+  dbHealth.onDown(() => {
+    breakConnections(pool);
+    breakConnections(flushPool);
+  });
+  return { url: servers.current, dbHealth, pool, flushPool };
+}

@@ -1,0 +1,50 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import { createAlone } from '../management/alone.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { privacyCommands } from './commands.ts';
+import { createDesk } from './desk.ts';
+import { eraseDueUsers } from './erasure-job.ts';
+import { privacyPageRoutes } from './page-routes.ts';
+import { deskPages } from './pages/desk.ts';
+import type { UserDataSteps } from './steps.ts';
+import { privacyUserRoutes } from './user-routes.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Parts = { userData: UserDataSteps };
+
+/** Erasure and export of what all modules keep of a user. */
+export function createPrivacy({ platform, catalog, accounts }: Needs) {
+  const alone = createAlone('export of a person');
+  const deps = { ...platform.deps, alone, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+  return {
+    name: 'privacy',
+    commands: privacyCommands,
+    navigation: [entry],
+    publicRoutes: async (open: App) => void (await open.register(privacyPageRoutes, deps)),
+    routes: async (app: App, { userData }: Parts) =>
+      void (await app.register(privacyUserRoutes, { ...deps, desk: createDesk({ ...deps, userData }) })),
+    pages: (app: App, shell: Shell, { userData, management }: Parts & { management: ManagementClient }) =>
+      deskPages(app, { ...shell, desk: createDesk({ ...deps, userData }), management }),
+    jobs: ({ userData }: Parts): readonly Job[] => [
+      {
+        name: 'erasure',
+        roles: ['worker'],
+        pauseMs: 1000,
+        locks: 'a lease on the erasure',
+        run: (isStopped) => eraseDueUsers({ ...deps, userData }, isStopped),
+      },
+    ],
+  };
+}
+
+const entry: NavEntry = {
+  ...{ group: 'settings', rank: 45, key: 'privacy-desk', text: 'nav.privacyDesk' },
+  words: 'navWords.privacyDesk',
+  ...{ path: '/settings/privacy', icon: 'account', role: 'admin' },
+};

@@ -1,0 +1,92 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import { publisherPages } from '../catalog/publisher-pages.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
+import { hourly, type Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import type { ChatChannels } from './chat-channels.ts';
+import { reportCommands } from './commands.ts';
+import { explorerPages } from './pages/explorer/explorer.ts';
+import { funnelCard } from './pages/explorer/funnel.ts';
+import { readState } from './pages/explorer/state.ts';
+import { weekFigures } from './pages/week.ts';
+import type { CountPerkStages } from './perk-stages.ts';
+import { reportRoutes } from './query/routes.ts';
+import { compactRollups } from './rollup/compact.ts';
+import { applyReportRetention, createRollupJob } from './rollup/job.ts';
+import { registerRollupMetrics } from './rollup/metrics.ts';
+import { schedulePages } from './schedules/pages.ts';
+import { sendDueReports } from './schedules/send.ts';
+import { createReportService } from './service.ts';
+
+export type Reports = ReturnType<typeof createReports>;
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Sums of what happened, and queries over them. */
+export function createReports({ platform, catalog, accounts }: Needs) {
+  const { pool, metrics, logger, now } = platform.deps;
+  registerRollupMetrics(metrics.registry, pool, now);
+  const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+  let countPerkStages: CountPerkStages | null = null;
+  let chatChannels: ChatChannels | null = null;
+  const channels = (): ChatChannels | null => chatChannels;
+  const reports = createReportService(deps);
+  catalog.extensions.figures = (by) => weekFigures(deps, by);
+  catalog.extensions.placementCard = (context, name) => funnelCard(context, readState({ placement: name }));
+  const jobs: readonly Job[] = [
+    {
+      name: 'rollup',
+      roles: ['worker'],
+      pauseMs: 1000,
+      locks: 'an advisory lock: one process at a time',
+      run: createRollupJob({ pool, logger, now }),
+    },
+    {
+      name: 'rollup compaction',
+      ...hourly,
+      locks: 'a row of rollup_publishers (skip locked)',
+      run: async (isStopped) => void (await compactRollups(pool, now(), isStopped)),
+    },
+    {
+      name: 'scheduled reports',
+      roles: ['worker'],
+      pauseMs: 10_000,
+      locks: 'a lease on the row of report_schedules (skip locked)',
+      run: async () => void (await sendDueReports({ ...deps, reports, channels })),
+    },
+  ];
+  return {
+    name: 'reports',
+    service: reports,
+    commands: reportCommands,
+    permissions,
+    navigation,
+    retention: applyReportRetention,
+    /** Adds the stages of perks to the funnel. */
+    addPerkStages: (count: CountPerkStages): void => {
+      countPerkStages = count;
+    },
+    /** Lets reports be sent to chats. */
+    addChatChannels: (added: ChatChannels): void => {
+      chatChannels = added;
+    },
+    publicRoutes: async (open: App) => void (await open.register(reportRoutes, deps)),
+    pages: (app: App, shell: Shell) => {
+      explorerPages(app, { ...shell, deps, perkStages: () => countPerkStages });
+      schedulePages(publisherPages(app, shell), { deps, channels });
+    },
+    jobs: () => jobs,
+  };
+}
+
+const permissions: readonly PermissionEntry[] = [
+  { name: 'reports', role: 'analyst', text: 'settings.permissionReports' },
+];
+
+const navigation: readonly NavEntry[] = [
+  { group: 'main', rank: 20, key: 'reports', text: 'nav.reports', path: '/reports', icon: 'reports', role: 'analyst' },
+];

@@ -1,0 +1,71 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { Command } from '../command-line/command.ts';
+import type { Proposal } from '../management/approval.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { PermissionEntry, Work } from '../management/unit-of-work.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Authenticator } from '../platform/http/auth.ts';
+import type { HotRoutes } from '../platform/http/hot-routes.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { App } from '../platform/ports.ts';
+import type { UserDataPart } from '../platform/user-data.ts';
+import type { UserDataSteps } from '../privacy/steps.ts';
+import type { LiveExamples } from '../reference/live-examples.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry, Navigation } from '../shell/navigation.ts';
+import type { EventType, EventTypes } from '../webhooks/events.ts';
+
+/** Contributions of a module; all of them are optional (docs/architecture.md#modules). */
+export type Module = {
+  name: string;
+  /** What keys and users may do there. */
+  permissions?: readonly PermissionEntry[];
+  /** Events that publishers can subscribe to. */
+  eventTypes?: readonly EventType[];
+  navigation?: readonly NavEntry[];
+  /** Of `perkwire`. src/commands.ts lists them as well: its help must not make modules. */
+  commands?: readonly Command[];
+  /** Keeps what was to be saved and needs approval, for pages. One module has it. */
+  propose?: (work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>;
+  /** What it owes to erasures and exports. */
+  userData?: UserDataPart;
+  /** Deletes what its tables keep no longer. */
+  retention?: RetentionStep;
+  /** Schemas that its routes name by reference. */
+  schemas?: readonly TSchema[];
+  /** What the examples of the API reference are made of, in the demo. */
+  examples?: LiveExamples;
+  /** Registered before all routes. */
+  prepare?: (app: App, contributions: Contributions) => Promise<void>;
+  /** Routes of processes of every role. */
+  probes?: (app: App, contributions: Contributions) => Promise<void>;
+  /** The most frequent public routes, in a scope without hooks. */
+  hotRoutes?: (scope: App, hot: HotRoutes) => Promise<void>;
+  /** Hooks of all other public routes. */
+  observe?: (open: App) => void;
+  /** Routes that pages of any origin may call. */
+  publicRoutes?: (open: App, contributions: Contributions) => Promise<void>;
+  /** Hooks of the routes after these. */
+  observeRoutes?: (app: App) => void;
+  routes?: (app: App, contributions: Contributions) => Promise<void>;
+  /** Dashboard pages that need no session. */
+  openPages?: (app: App, shell: Shell, contributions: Contributions) => Promise<void>;
+  pages?: (app: App, shell: Shell, contributions: Contributions) => void;
+  jobs?: (contributions: Contributions) => readonly Job[];
+  /** Runs when the process ends, before that of earlier modules. */
+  close?: () => Promise<void>;
+};
+
+/** Contributions of all modules; complete before the first route is registered or job started. */
+export type Contributions = {
+  modules: readonly Module[];
+  permissions: readonly PermissionEntry[];
+  events: EventTypes;
+  navigation: Navigation;
+  commands: readonly Command[];
+  userData: UserDataSteps;
+  /** null outside of the demo. */
+  examples: LiveExamples | null;
+  auth: Authenticator<unknown>;
+  management: ManagementClient;
+};

@@ -1,0 +1,68 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import { readSlices } from '../platform/db/pool.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { createUserKeys } from '../platform/security/user-key.ts';
+import type { EraseBeforeSessions, EraseOfUser, ExportRows } from '../platform/user-data.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { sourceCommands } from './commands.ts';
+import { deleteOldEvents, eraseEvents } from './events.ts';
+import { sourcePages } from './pages/sources.ts';
+import { sourceRoutes } from './routes.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Sources of events that exist elsewhere: what Segment and RudderStack tell of users. */
+export function createSources({ platform, catalog, accounts }: Needs) {
+  const { config, secretBox } = platform.deps;
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const http = catalog.managementHttp(accounts.auth);
+  return {
+    name: 'sources',
+    commands: sourceCommands,
+    navigation: [entry],
+    retention,
+    userData: {
+      eraseBeforeSessions: eraseEventsOfSessions,
+      eraseOfUser: [eraseEventsOfUser],
+      exports: { source_events: exportEvents },
+    },
+    routes: async (app: App) => {
+      await app.register(sourceRoutes, { http, userKeys });
+    },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      sourcePages(app, { ...shell, management, secretBox }),
+  };
+}
+
+const entry: NavEntry = {
+  ...{ group: 'developers', rank: 35, key: 'sources', text: 'sources.title', words: 'navWords.sources' },
+  ...{ path: '/settings/sources', icon: 'sources', role: 'admin' },
+};
+
+const retention: RetentionStep = async (pool, _days, nowMs) => ({
+  source_events: await deleteOldEvents(pool, nowMs),
+});
+
+/** What sources tell after the first sweep is of a new user. */
+const eraseEventsOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
+  if (!isSecond) await eraseEvents(pool, subject.userKeys);
+};
+
+/** The same of the users that its sessions name. */
+const eraseEventsOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond }) => {
+  if (!isSecond) await eraseEvents(pool, [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))]);
+};
+
+/** Events that named the user. */
+const exportEvents: ExportRows = (executor, { pubUserKeys }) =>
+  readSlices(
+    executor,
+    `select message_id, type, name, result, received_at from source_events
+    where user_key = any($1::uuid[]) order by received_at`,
+    [pubUserKeys],
+  );

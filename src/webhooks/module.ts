@@ -1,0 +1,102 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
+import { maxFontBytes } from '../catalog/page-extensions.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { Platform } from '../platform/module.ts';
+import type { App } from '../platform/ports.ts';
+import { userAgent } from '../platform/version.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { createEndpointActivity } from './activity/activity.ts';
+import { auditEventJob, auditRecorded } from './audit-event.ts';
+import { webhookCommands } from './commands.ts';
+import { deliveryRoutes } from './deliveries/routes.ts';
+import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';
+import { countFailing } from './endpoint-store.ts';
+import { endpointRoutes } from './endpoints/routes.ts';
+import type { EventTypes } from './events.ts';
+import { applyWebhookRetention, webhookJobs } from './jobs.ts';
+import { listenRoutes } from './listen/routes.ts';
+import { createDispatcherMetrics, registerWebhookGauges } from './metrics.ts';
+import { operationalEventTypes } from './operational/event-types.ts';
+import { deliveryPages } from './pages/deliveries/deliveries.ts';
+import { redeliveryPages } from './pages/deliveries/redelivery.ts';
+import { webhookPages } from './pages/endpoints/endpoints.ts';
+import { payloadRoutes } from './payload-link.ts';
+import type { WebhookDeps } from './ports.ts';
+import { cancelRedeliveriesOfUser } from './redelivery/jobs.ts';
+import { redeliveryRoutes } from './redelivery/routes.ts';
+import { createSender } from './sender.ts';
+import { createFetchFile } from './url-rules.ts';
+
+export type Webhooks = ReturnType<typeof createWebhooks>;
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
+export function createWebhooks({ platform, catalog, accounts }: Needs) {
+  const { config, metrics, pool, dbHealth, now } = platform.deps;
+  const outgoing = {
+    allowNets: config.webhookAllowNets,
+    allowHttp: config.webhookAllowHttp,
+    proxy: config.webhookProxy,
+    userAgent,
+  };
+  const sender = createSender(outgoing);
+  const fontSender = createSender({ ...outgoing, maxResponseBytes: maxFontBytes });
+  catalog.extensions.fetchFont = createFetchFile(fontSender, maxFontBytes);
+  registerWebhookGauges(metrics.registry, pool, now);
+  const deps: WebhookDeps = {
+    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth, sender },
+    activity: createEndpointActivity(now),
+    dispatcherMetrics: createDispatcherMetrics(metrics.registry),
+  };
+  return {
+    name: 'webhooks',
+    commands: webhookCommands,
+    sender,
+    activity: deps.activity,
+    dispatcherMetrics: deps.dispatcherMetrics,
+    eventTypes: [...operationalEventTypes, auditRecorded],
+    navigation: navigationOf((publisherId) =>
+      dbHealth.isUp() ? countFailing(pool, publisherId).catch(() => 0) : Promise.resolve(0),
+    ),
+    retention: applyWebhookRetention,
+    userData: {
+      eraseBeforeSessions: eraseDeliveriesOfSessions,
+      eraseOfUser: [cancelRedeliveriesOfUser, eraseDeliveriesOfUser],
+      exports: { webhooks: exportDeliveries },
+    },
+    routes: async (app: App, { events }: { events: EventTypes }) => {
+      const given = { ...deps, events };
+      await app.register(payloadRoutes, given);
+      await app.register(endpointRoutes, given);
+      await app.register(listenRoutes, { ...given, checkKey: accounts.checkKey });
+      await app.register(deliveryRoutes, given);
+      await app.register(redeliveryRoutes, given);
+    },
+    pages: (app: App, shell: Shell, contributions: { events: EventTypes; management: ManagementClient }) => {
+      const services = {
+        ...shell,
+        deps: { ...deps, events: contributions.events },
+        management: contributions.management,
+      };
+      for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
+    },
+    jobs: () => [...webhookJobs(deps, platform.databaseUrl), auditEventJob(pool, now)],
+    close: async () => void (await Promise.all([sender.close(), fontSender.close()])),
+  };
+}
+
+const navigationOf = (count: (publisherId: number) => Promise<number>): readonly NavEntry[] => [
+  {
+    ...{ group: 'developers', rank: 30, key: 'webhooks', text: 'nav.webhooks', words: 'navWords.webhooks' },
+    ...{ path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
+    count,
+    countText: 'endpointStatus.failing',
+  },
+  {
+    ...{ group: 'developers', rank: 40, key: 'deliveries', text: 'nav.deliveries', words: 'navWords.deliveries' },
+    ...{ path: '/deliveries', icon: 'deliveries', role: 'analyst' },
+  },
+];

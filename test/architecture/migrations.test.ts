@@ -1,0 +1,40 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { fileChecksum, migrationsFolder, readLock } from '../../src/platform/db/migration-files.ts';
+
+const lockFile = new URL('checksums.json', migrationsFolder);
+const update = 'UPDATE_MIGRATIONS=1 npx vitest run test/architecture/migrations.test.ts';
+
+/** The migrations of this checkout with their checksums; no history is needed. */
+async function checksumsOfFiles(): Promise<Map<string, string>> {
+  const names = (await readdir(migrationsFolder)).filter((name) => name.endsWith('.sql')).sort();
+  const texts = await Promise.all(names.map((name) => readFile(new URL(name, migrationsFolder), 'utf8')));
+  return new Map(names.map((name, index) => [name, fileChecksum(texts[index] as string)]));
+}
+
+/** Adds new migrations; the checksums of those that are listed stay. */
+async function addNew(files: ReadonlyMap<string, string>): Promise<void> {
+  const lock = await readLock(migrationsFolder);
+  const entries = [...new Set([...Object.keys(lock), ...files.keys()])]
+    .sort()
+    .map((name) => [name, lock[name] ?? [files.get(name) as string]] as const);
+  const lines = entries.map(([name, list]) => {
+    const items = list.map((checksum) => JSON.stringify(checksum));
+    const text = items.length === 1 ? `[${items[0]}]` : `[\n    ${items.join(',\n    ')}\n  ]`;
+    return `  ${JSON.stringify(name)}: ${text}`;
+  });
+  await writeFile(lockFile, `{\n${lines.join(',\n')}\n}\n`);
+}
+
+test('a migration that has landed is neither changed, renamed nor removed: databases have applied it', async () => {
+  const files = await checksumsOfFiles();
+  if (process.env.UPDATE_MIGRATIONS === '1') await addNew(files);
+  const lock = await readLock(migrationsFolder);
+  const changed = Object.entries(lock)
+    .filter(([name, checksums]) => !checksums.includes(files.get(name) ?? ''))
+    .map(([name]) => `migrations/${name} was changed, renamed or removed: restore it, and add a new migration`);
+  const unlisted = [...files.keys()]
+    .filter((name) => !(name in lock))
+    .map((name) => `migrations/${name} is not in migrations/checksums.json: run ${update}`);
+  expect([...changed, ...unlisted]).toEqual([]);
+});

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { isPublic, libraries, moduleOf, narrower, order, rootFiles } from './modules.ts';
+import { sources } from './source.ts';
+
+const isOwn = (target: string): boolean => /^(src|packages)\//.test(target) || target === '@perkwire/client';
+const edges = [...sources.values()].flatMap(({ path, imports }) =>
+  imports.filter(({ target }) => isOwn(target)).map(({ target }) => ({ from: path, to: target })),
+);
+
+/** One circle of a graph as "a → b → a", null where there is none. */
+function circle(graph: ReadonlyMap<string, readonly string[]>): string | null {
+  const done = new Set<string>();
+  const path: string[] = [];
+  const walk = (name: string): string | null => {
+    const at = path.indexOf(name);
+    if (at !== -1) return [...path.slice(at), name].join(' → ');
+    if (done.has(name)) return null;
+    path.push(name);
+    for (const next of graph.get(name) ?? []) {
+      const found = walk(next);
+      if (found !== null) return found;
+    }
+    path.pop();
+    done.add(name);
+    return null;
+  };
+  for (const name of graph.keys()) {
+    const found = walk(name);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+test('every file stands in a module of the list, and only those named stand at the root', () => {
+  const paths = [...sources.keys()];
+  expect(paths.length).toBeGreaterThan(300);
+  expect(order.length).toBe(new Set(order).size);
+  expect(paths.filter((path) => !order.includes(moduleOf(path)))).toEqual([]);
+  expect(paths.filter((path) => /^src\/[^/]+$/.test(path))).toEqual(rootFiles);
+});
+
+test('a module imports only modules that are made before it, types included', () => {
+  expect(edges.length).toBeGreaterThan(1000);
+  const climbing = edges.filter(({ from, to }) => order.indexOf(moduleOf(from)) < order.indexOf(moduleOf(to)));
+  const sentences = climbing.map(
+    ({ from, to }) =>
+      `${from} imports ${to}, but src/modules.ts makes ${moduleOf(to)} after ${moduleOf(from)}. ` +
+      'Move what both need to an earlier module, or hand it in.',
+  );
+  expect(sentences).toEqual([]);
+});
+
+test('a module imports only public files of other modules: those at the top of their folders', () => {
+  const assembly = ['runtime', 'root'];
+  const deep = edges.filter(({ from, to }) => {
+    const [a, b] = [moduleOf(from), moduleOf(to)];
+    const isOne = a === b || (assembly.includes(a) && assembly.includes(b));
+    return !isOne && !(libraries as readonly string[]).includes(b) && !isPublic(to);
+  });
+  const sentences = deep.map(
+    ({ from, to }) =>
+      `${from} imports ${to}, which is private to ${moduleOf(to)}. ` +
+      `If others need it, move it to the top of src/${moduleOf(to)}/.`,
+  );
+  expect(sentences).toEqual([]);
+});
+
+test('the pure decision and the browser scripts import even less', () => {
+  const forbidden = edges.flatMap(({ from, to }) => {
+    const folder = Object.keys(narrower).find((prefix) => from.startsWith(prefix));
+    if (folder === undefined || narrower[folder]?.some((prefix) => to.startsWith(prefix))) return [];
+    return [`${from} imports ${to}: ${folder} may import ${narrower[folder]?.join(', ')} only.`];
+  });
+  expect(forbidden).toEqual([]);
+});
+
+test('files do not import each other in a circle, types included', () => {
+  const graph = new Map([...sources.values()].map(({ path, imports }) => [path, imports.map(({ target }) => target)]));
+  expect(circle(graph)).toBe(null);
+});

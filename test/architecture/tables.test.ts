@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { moduleOf } from './modules.ts';
+import { listFiles, readText, sources } from './source.ts';
+import { tables } from './tables.ts';
+
+const created = new Set(
+  listFiles('migrations/', /\.sql$/).flatMap((path) =>
+    [...readText(path).matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name = '']) => name),
+  ),
+);
+
+type Use = { module: string; path: string; line: number; table: string; writes: boolean };
+
+const writing = /\b(?:insert into|update(?: only)?|delete from|truncate(?: table)?|merge into|copy)\s+(\w+)/gi;
+const reading = /\b(?:from|join|using)\s+(?:only\s+)?(\w+)/gi;
+
+/** The tables that the SQL of a source file names. Every string of the code is read. */
+const uses: Use[] = [...sources.values()].flatMap(({ path, strings }) =>
+  strings.flatMap(({ text, line }) => {
+    const found = (pattern: RegExp, writes: boolean): Use[] =>
+      [...text.matchAll(pattern)]
+        .map(([, table = '']) => table.toLowerCase())
+        .filter((table) => created.has(table))
+        .map((table) => ({ module: moduleOf(path), path, line, table, writes }));
+    return [...found(writing, true), ...found(reading, false)];
+  }),
+);
+
+test('every table of the schema has an owner, and every owner has a table', () => {
+  expect(created.size).toBeGreaterThan(30);
+  expect(Object.keys(tables).sort()).toEqual([...created].sort());
+});
+
+test('every table carries a comment', () => {
+  const text = listFiles('migrations/', /\.sql$/)
+    .map(readText)
+    .join('\n');
+  expect([...created].filter((name) => !new RegExp(`^comment on table ${name} is`, 'm').test(text))).toEqual([]);
+});
+
+test('only the owning module writes a table', () => {
+  const writes = uses.filter((use) => use.writes);
+  expect(writes.length).toBeGreaterThan(60);
+  const foreign = writes.filter(({ module, table }) => tables[table]?.owner !== module);
+  expect(
+    foreign.map(
+      ({ path, line, table, module }) =>
+        `${path}:${line} writes ${table}, which ${tables[table]?.owner} owns: let ${tables[table]?.owner} export ` +
+        `the statement as a function, and call or be handed that in ${module}.`,
+    ),
+  ).toEqual([]);
+});
+
+test('another module reads a table only where the table of readers says why', () => {
+  const foreign = uses.filter(({ module, table, writes }) => !writes && tables[table]?.owner !== module);
+  const unexplained = foreign.filter(({ module, table }) => tables[table]?.readers?.[module] === undefined);
+  expect(
+    unexplained.map(
+      ({ path, line, table, module }) =>
+        `${path}:${line} reads ${table} of ${tables[table]?.owner}: ask ${tables[table]?.owner} for a function, or ` +
+        `name ${module} with its reason in test/architecture/tables.ts.`,
+    ),
+  ).toEqual([]);
+  const stale = Object.entries(tables).flatMap(([table, { readers = {} }]) =>
+    Object.keys(readers)
+      .filter((room) => !foreign.some((use) => use.module === room && use.table === table))
+      .map((module) => `${module} no longer reads ${table}: remove it from test/architecture/tables.ts.`),
+  );
+  expect(stale).toEqual([]);
+});

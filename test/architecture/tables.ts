@@ -1,0 +1,218 @@
+/** Who owns a table. The owning module alone writes it. */
+export type Ownership = {
+  owner: string;
+  /** Other modules that read it in their SQL, each with the reason. */
+  readers?: Record<string, string>;
+};
+
+const owned = (owner: string, names: readonly string[]): Record<string, Ownership> =>
+  Object.fromEntries(names.map((name) => [name, { owner }]));
+
+const bookedMoney = 'the currency of a campaign is fixed once money is booked';
+const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
+
+const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
+
+export const tables: Record<string, Ownership> = {
+  audit_log: {
+    owner: 'management',
+    readers: {
+      accounts: 'commands verify and export the log, and feeds send it',
+      advertisers: 'an advertiser sees what happened to its own rows',
+    },
+  },
+  ...owned('management', ['idempotency_keys']),
+  api_keys: {
+    owner: 'accounts',
+    readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
+  },
+  ...owned('accounts', [
+    ...['api_key_uses', 'audit_feed_positions', 'audit_feeds', 'member_roles'],
+    'sign_in_failures',
+    'user_links',
+    'user_passkeys',
+    'user_recovery_codes',
+    'user_sessions',
+  ]),
+  ...owned('landing-pages', ['landing_pages']),
+  ...owned('audiences', [
+    ...['audience_facts', 'audience_growth', 'audience_imports', 'audience_members', 'audience_progress'],
+    ...['audience_sizes', 'user_attributes'],
+  ]),
+  audiences: {
+    owner: 'audiences',
+    readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },
+  },
+  ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
+  ...owned('experiments', [
+    ...['experiment_currencies', 'experiment_moments', 'experiment_money', 'experiment_outcomes'],
+    ...['experiment_points', 'experiment_progress', 'experiment_units'],
+  ]),
+  own_outcomes: {
+    owner: 'experiments',
+    readers: { audiences: 'rules of audiences follow what publishers say of users' },
+  },
+  experiments: {
+    owner: 'experiments',
+    readers: { catalog: 'the snapshot holds them, so that no request queries them' },
+  },
+  ...owned('learning', ['learning_progress', 'model_versions', 'ranking_progress', 'ranking_versions']),
+  ...owned('budgets', ['cap_reservations', 'cap_slices']),
+  campaign_usage: { owner: 'budgets', readers: { catalog: bookedMoney } },
+  user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
+  ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
+  ...owned('platform', ['installation', 'space_probe']),
+  ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
+  exchange_rates: { owner: 'catalog' },
+  themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
+  advertisers: {
+    owner: 'catalog',
+    readers: {
+      ...{ tracking: conversionOfClick, coupons: codeOfAdvertiser },
+      drafts: 'drafts of trusted advertisers are approved by themselves',
+      accounts: 'accounts of an advertiser open its pages alone',
+    },
+  },
+  ...owned('drafts', ['draft_pictures']),
+  drafts: { owner: 'drafts', readers: { advertisers: 'the activity log of an advertiser has its drafts' } },
+  campaigns: {
+    owner: 'catalog',
+    readers: {
+      reports: 'rows of earlier releases do not name their currency, which is that of the campaign',
+      experiments: 'rows of earlier releases do not name their currency, which is that of the campaign',
+      drafts: 'a draft names its campaign; an advertiser proposes for its own alone',
+      advertisers: 'an advertiser sees its own campaigns alone',
+      coupons: codeOfAdvertiser,
+      tracking: conversionOfClick,
+      audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
+      offers: 'lists of campaigns are filtered by delivery states, which follow from their rules and usage',
+      'landing-pages': 'its page is looked at as it is by now, in the statement that takes what is due',
+    },
+  },
+  campaign_publishers: {
+    owner: 'catalog',
+    readers: {
+      drafts: 'drafts of campaigns that other publishers serve are approved by operators',
+      advertisers: 'an advertiser sees who is served its campaigns',
+      ...{ tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
+    },
+  },
+  catalog_version: { owner: 'catalog', readers: { dashboard: 'the system page compares it with each process' } },
+  offers: {
+    owner: 'catalog',
+    readers: {
+      drafts: 'a draft of a picture is named by its offer',
+      advertisers: 'the activity log of an advertiser is that of its own offers',
+      coupons: 'a pool belongs to an offer of the publisher',
+      tracking: conversionOfClick,
+      demo: 'the demo shop names the offers of its activity',
+      'landing-pages': 'pages of secondary actions are looked at, and campaigns without an active offer left alone',
+      reports: 'sums of a campaign are found by its offers',
+    },
+  },
+  publishers: {
+    owner: 'catalog',
+    readers: {
+      advertisers: 'an advertiser sees the names of publishers that are served its campaigns',
+      drafts: 'proposing locks the row of the publisher, which bounds how many drafts wait',
+      messages: 'messages name the publisher',
+      'landing-pages': 'a publisher may have its landing pages left alone',
+      accounts: 'a key lives no longer than its publisher allows',
+      alerts: 'messages name the publisher, in its time zone',
+      audiences: 'making an audience locks the row of its publisher, which bounds how many there are',
+      demo: 'the demo looks for its own publisher',
+      experiments: 'changes of experiments lock the row of their publisher',
+      privacy: 'erasures of different publishers take turns',
+      reports: 'rollups are bucketed in the time zone of the publisher',
+      tracking: conversionOfClick,
+      webhooks: 'creating a redelivery locks the row of its publisher, which bounds how many run',
+    },
+  },
+  ...owned('offers', ['campaign_outcomes', 'decision_states', 'live_calls', 'live_watches', 'request_notices']),
+  sessions: {
+    owner: 'offers',
+    readers: {
+      audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
+      budgets: 'caps are counted for the user of a session, whom its events do not name',
+      experiments: 'sums of experiments are made of what their users did',
+      demo: 'the demo shop shows the offers of beacons as their session showed them',
+      learning: 'events are learned from with what their session said of its user',
+      perks: 'perks and saved offers belong to the offers that a session showed',
+      reports: 'rollups count sessions and take the dimensions of events from them',
+      tracking: 'clicks and conversions need the placement, user and attributes of their session',
+    },
+  },
+  ...owned('messages', [
+    ...['message_confirmations', 'message_feedback_calls', 'message_suppressions'],
+    ...['perk_message_settings', 'perk_messages'],
+  ]),
+  ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
+  coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
+  ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
+  memberships: {
+    owner: 'accounts',
+    readers: {
+      advertisers: 'the activity log names accounts of the advertiser alone',
+      reports: 'reports are sent to members of the publisher',
+    },
+  },
+  users: {
+    owner: 'accounts',
+    readers: {
+      advertisers: 'the activity log names accounts of the advertiser alone',
+      alerts: 'mails go to users',
+      reports: 'so do mails of scheduled reports',
+    },
+  },
+  conversions: { owner: 'tracking', readers: { audiences: 'rules of audiences count conversions of one name' } },
+  events: {
+    owner: 'tracking',
+    readers: {
+      audiences: 'rules of audiences count what users did',
+      experiments: 'sums of experiments are made of what their users did',
+      learning: 'the ranking model learns from impressions and clicks',
+      budgets: 'money for conversions is kept only where there is a click',
+      offers: 'live calls show the events of a session',
+      demo: 'the demo shop shows the events of its user',
+      reports: 'rollups count events',
+    },
+  },
+  ...owned('perks', ['wallet_items']),
+  usp_sessions: {
+    owner: 'perks',
+    readers: {
+      demo: 'examples of the API reference name a session whose perks are open',
+      offers: 'live calls show the selection of a session',
+    },
+  },
+  ...owned('webhooks', [
+    ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
+    ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
+  ]),
+  deliveries: {
+    owner: 'webhooks',
+    readers: {
+      demo: 'examples of the API reference name the latest delivery',
+      perks: 'the perk funnel counts sessions whose webhook was delivered',
+    },
+  },
+  delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
+  webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
+  ...owned('reports', [
+    ...['custom_rollup_money', 'minute_money'],
+    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
+    ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
+  ]),
+  rollup_money: { owner: 'reports', readers: { catalog: bookedMoney } },
+  bookings: {
+    owner: 'reports',
+    readers: {
+      audiences: 'rules of audiences count conversions',
+      experiments: 'sums of experiments are made of what their users did',
+      learning: 'the ranking model learns from conversions',
+      offers: 'the check of other rankings weighs what sampled sessions earned',
+    },
+  },
+  ...owned('privacy', ['erased_sessions', 'erasures']),
+  ...owned('dashboard', ['processes']),
+};
