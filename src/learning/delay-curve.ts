@@ -56,6 +56,9 @@ export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): D
 /** Part of the age of the oldest row by which the decrease of successes is measured, in two halves. */
 const measuredPart = 0.75;
 
+/** Largest part of the successes of a half that the next one is taken to have: few successes may say that all do. */
+const mostOfHalf = 0.7;
+
 /**
  * The share of successes that come later than the oldest row is old: as if each half of the time had the same part of
  * the successes of the half before.
@@ -69,7 +72,7 @@ function laterShare({ size, atMs, delaysMs }: Rows, nowMs: number, oldestMs: num
     if (delayMs <= measuredMs / 2) first += 1;
     else second += 1;
   }
-  return Math.min(1, (second + 1) / (first + 2)) ** 2;
+  return Math.min(mostOfHalf, (second + 1) / (first + 2)) ** 2;
 }
 
 /** Share of successes that have come by an age, interpolated within its bin. */

@@ -71,7 +71,7 @@ export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean 
   let hasLearned = false;
   for (const kind of ['click', 'conversion'] as const) {
     const { rows, fit, delays } = fits[kind];
-    const atMs = newestMs(rows, nowMs);
+    const atMs = knownMs(rows, nowMs);
     if (rows.size === 0 || !refit(rows, fit, atMs)) continue;
     publish(model[kind], rows, fit, atMs - (delays.agesMs[provenAge[kind]] as number));
     model[kind].delays.counts = delays.counts;
@@ -80,9 +80,19 @@ export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean 
   return hasLearned;
 }
 
-/** The time, but not before the newest row: clocks may be set back, and rows without an age would say nothing. */
-function newestMs({ size, atMs }: Rows, nowMs: number): number {
-  let newest = nowMs;
-  for (let row = 0; row < size; row++) newest = Math.max(newest, atMs[row] as number);
-  return newest;
+/** Newest rows that say how dense events are (count), and how many gaps between them may pass without any. */
+const [measuredRows, possibleGaps] = [200, 20];
+
+/**
+ * The time up to which events are known. It follows the newest event: where rows are read late, because a long
+ * transaction or a backlog holds them up, missing successes are not known yet, and are no outage.
+ */
+function knownMs({ size, atMs, delaysMs }: Rows, nowMs: number): number {
+  let newestMs = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < size; row++)
+    newestMs = Math.max(newestMs, (atMs[row] as number) + Math.max(0, delaysMs[row] as number));
+  const from = Math.max(0, size - measuredRows);
+  const spanMs = Math.max(0, newestMs - (atMs[from] as number));
+  const quietMs = spanMs === 0 ? Number.POSITIVE_INFINITY : (possibleGaps * spanMs) / (size - from);
+  return newestMs + Math.min(quietMs, Math.max(0, nowMs - newestMs));
 }

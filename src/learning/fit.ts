@@ -45,7 +45,8 @@ const bucketSuccesses = 50;
 /** Prior variances that are tried for a block, and the log evidence that an effect must gain over none. */
 const grid = [0, 0.01, 0.03, 0.1, 0.3, 1, 3];
 const offerGrid = [0.3, 1, 3];
-const recencyGrid = grid.slice(1);
+/** Never 0: what an offer does now is uncertain where it was not shown lately. */
+const recencyGrid = [0.003, ...grid.slice(1)];
 const noisePenalty = { alone: 2, among: -1 };
 
 /**
@@ -97,8 +98,9 @@ function sweepBlocks(rows: Rows, fit: Fit, work: Work): void {
     const isNoise = column.shared.variance === 0 && column.own.variance === 0;
     if (isNoise && column.size < 1.2 * column.checkedSize) continue;
     column.checkedSize = column.size;
-    step(rows, work, { ...column, cells: column.values }, column.shared, grid, noisePenalty.alone);
+    // Effects on single offers come first: a shared effect would take over that of an offer with most of the rows.
     column.evidence = step(rows, work, { ...column, cells: column.cells }, column.own, grid, penalty);
+    step(rows, work, { ...column, cells: column.values }, column.shared, grid, noisePenalty.alone);
   }
   step(rows, work, { ...all, cells: recencyCells(rows, work) }, fit.recency, recencyGrid);
 }

@@ -67,6 +67,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
     }
     const own = leading;
     // 2. Read.
+    const readAtMs = now();
     const input = await transaction(pool, async (executor) => {
       await executor.query('set transaction isolation level repeatable read');
       const stored = await readProgress(executor);
@@ -86,7 +87,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
     const rows = batch.observations.length;
     own.unfitted += rows + batch.requests.length;
     // 3. Compute, in the thread.
-    const fit = await fitNext(own, progress, batch, now());
+    const fit = await fitNext(own, progress, batch, readAtMs);
     // 4. Store.
     const versions = fit?.versions ?? [];
     const next = nextProgress(input, fit, { id, nowMs: now() });
