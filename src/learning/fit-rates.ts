@@ -71,13 +71,21 @@ export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean 
   let hasLearned = false;
   for (const kind of ['click', 'conversion'] as const) {
     const { rows, fit, delays } = fits[kind];
-    const atMs = knownMs(rows, nowMs);
-    if (rows.size === 0 || !refit(rows, fit, atMs)) continue;
-    publish(model[kind], rows, fit, atMs - (delays.agesMs[provenAge[kind]] as number));
+    const newestMs = newestOf(rows);
+    if (rows.size === 0 || !refit(rows, fit, knownMs(rows, newestMs, nowMs))) continue;
+    publish(model[kind], rows, fit, Math.max(newestMs, nowMs) - (delays.agesMs[provenAge[kind]] as number));
     model[kind].delays.counts = delays.counts;
     hasLearned = true;
   }
   return hasLearned;
+}
+
+/** Time of the newest event. */
+function newestOf({ size, atMs, delaysMs }: Rows): number {
+  let newestMs = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < size; row++)
+    newestMs = Math.max(newestMs, (atMs[row] as number) + Math.max(0, delaysMs[row] as number));
+  return newestMs;
 }
 
 /** Newest rows that say how dense events are (count), and how many gaps between them may pass without any. */
@@ -87,10 +95,7 @@ const [measuredRows, possibleGaps] = [200, 20];
  * The time up to which events are known. It follows the newest event: where rows are read late, because a long
  * transaction or a backlog holds them up, missing successes are not known yet, and are no outage.
  */
-function knownMs({ size, atMs, delaysMs }: Rows, nowMs: number): number {
-  let newestMs = Number.NEGATIVE_INFINITY;
-  for (let row = 0; row < size; row++)
-    newestMs = Math.max(newestMs, (atMs[row] as number) + Math.max(0, delaysMs[row] as number));
+function knownMs({ size, atMs }: Rows, newestMs: number, nowMs: number): number {
   const from = Math.max(0, size - measuredRows);
   const spanMs = Math.max(0, newestMs - (atMs[from] as number));
   const quietMs = spanMs === 0 ? Number.POSITIVE_INFINITY : (possibleGaps * spanMs) / (size - from);

@@ -103,12 +103,14 @@ test('a clock that is set back by an hour changes no rate', () => {
   expect(Math.abs(learner.rateOf(first).mean / before - 1)).toBeLessThan(0.1);
 });
 
-test('an offer that was not shown for a while is known less well, so that it is tried again', () => {
-  const learner = simulateLearner();
-  run(learner, 0, 4000, (at) => ({ offer: offers[at % 2] as Offer, rate: 0.2 }));
-  const before = learner.rateOf(second).shape;
-  run(learner, 4000, 6000, () => ({ offer: first, rate: 0.2 }));
-  expect(learner.rateOf(second).shape).toBeLessThan(before);
+test('where rates move, an offer that was not shown lately is known less well than one that was', () => {
+  const shapeWhenShownFrom = (start: number): number => {
+    const learner = simulateLearner();
+    const isSecond = (at: number): boolean => at % 2 === 1 && at >= start && at < start + 2000;
+    run(learner, 0, 6000, (at) => ({ offer: isSecond(at) ? second : first, rate: 0.3 - 0.04 * Math.floor(at / 1000) }));
+    return learner.rateOf(second).shape;
+  };
+  expect(shapeWhenShownFrom(2000)).toBeLessThan(0.9 * shapeWhenShownFrom(4000));
 });
 
 test('a rate that fell is noticed within twice as many impressions as its clicks would tell', () => {
