@@ -24,8 +24,8 @@ const meanOf = (values: readonly number[]): number => values.reduce((a, b) => a 
 const valuesOf = (name: string): number[] => seeds.map((seed) => played(name, seed).value);
 
 test.each(['clicks after 0.15 s', 'clicks after 1 s'])('fast clicks lose no good offer: %s', (name) => {
-  expect(Math.min(...valuesOf(name))).toBeGreaterThan(0.85);
-  expect(meanOf(valuesOf(name))).toBeGreaterThan(0.9);
+  expect(Math.min(...valuesOf(name))).toBeGreaterThan(0.88);
+  expect(meanOf(valuesOf(name))).toBeGreaterThan(0.95);
 });
 
 test.each(['ten seconds lost', 'ten seconds lost, clicks after 0.15 s', 'ten seconds known late'])(
@@ -41,16 +41,16 @@ test.each(['ten seconds lost', 'ten seconds lost, clicks after 0.15 s', 'ten sec
 );
 
 test('a learner that pauses for a minute goes on where it was', () => {
-  expect(Math.min(...valuesOf('learner paused for 60 s'))).toBeGreaterThan(0.9);
+  expect(Math.min(...valuesOf('learner paused for 60 s'))).toBeGreaterThan(0.95);
 });
 
 test('a newcomer that is 25 % better is first in most answers after 2,000 impressions of its own', () => {
   const name = 'a newcomer, 25 % better';
-  expect(Math.min(...[1, 2].map((seed) => played(name, seed).bestFirst))).toBeGreaterThan(0.7);
+  expect(Math.min(...[1, 2].map((seed) => played(name, seed).bestFirst))).toBeGreaterThan(0.9);
 });
 
 test('offers that are paid by conversion and learned of late earn more than half of what is possible', () => {
-  expect(Math.min(...valuesOf('CPA offers, read 10 s late'))).toBeGreaterThan(0.55);
+  expect(Math.min(...valuesOf('CPA offers, read 10 s late'))).toBeGreaterThan(0.85);
 });
 
 test.each(['nothing matters', '40 attributes of noise'])(
@@ -58,6 +58,6 @@ test.each(['nothing matters', '40 attributes of noise'])(
   (name) => {
     const own = [1, 2].map((seed) => played(name, seed).value);
     const plain = [1, 2].map((seed) => played(name, seed, plainThompson).value);
-    expect(meanOf(own)).toBeGreaterThan(meanOf(plain) - 0.03);
+    expect(meanOf(own)).toBeGreaterThan(meanOf(plain) - 0.02);
   },
 );
