@@ -75,7 +75,11 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const { management, cursors, additions } = catalog;
   const assembled = { auth: accounts.auth, management, cursors, additions, now: options.now };
   return {
-    ...{ platform, catalog, accounts, webhooks, tracking },
+    platform,
+    catalog,
+    accounts,
+    webhooks,
+    tracking,
     contributions: assemble(modules, assembled),
     /** Contributions of these and further modules. */
     contributionsWith: (...more: readonly Module[]): Contributions => assemble([...modules, ...more], assembled),

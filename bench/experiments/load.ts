@@ -54,7 +54,8 @@ async function seedUsers({ pool }: Stage): Promise<{ seconds: number }> {
 
 const call = async (url: string, method: string, path: string, body?: object): Promise<Response> => {
   const answer = await fetch(`${url}/manage/v1/experiments${path}`, {
-    ...{ method, headers: { authorization: `Bearer ${keys.with}`, 'content-type': 'application/json' } },
+    method,
+    headers: { authorization: `Bearer ${keys.with}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);

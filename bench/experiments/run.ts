@@ -19,8 +19,11 @@ const days = 28;
 const planning = sampleOf(200_000, 1, { lift: 0, explained: 0 });
 const lift = 0.08;
 const needed = usersNeeded({
-  ...{ mean: ratioOf(planning), variance: linearised(planning).z },
-  ...{ lift, shares: [0.5, 0.5] as const, alpha: 0.05 },
+  mean: ratioOf(planning),
+  variance: linearised(planning).z,
+  lift,
+  shares: [0.5, 0.5] as const,
+  alpha: 0.05,
 });
 const usersPerDay = Math.ceil(needed / 2 / days);
 const world = { days, usersPerDay, explained: 0 };

@@ -138,8 +138,14 @@ export async function playBudget(
   const metric = cap?.metric ?? goal?.metric ?? 'budget';
   const limit = cap?.limit ?? goal?.count ?? 0;
   const found: Omit<BudgetVerdict, 'offPlan'> = {
-    ...{ limit, booked: 0, unbilled: 0, shown: 0, shownFirst: 0 },
-    ...{ silenceS: 0, bookedAtS: null, falseEvents: 0 },
+    limit,
+    booked: 0,
+    unbilled: 0,
+    shown: 0,
+    shownFirst: 0,
+    silenceS: 0,
+    bookedAtS: null,
+    falseEvents: 0,
   };
   let [lastShownS, offPlan, usedBefore] = [0, 0, 0];
   const days = Math.floor(world.seconds / 86_400);

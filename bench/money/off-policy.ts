@@ -107,7 +107,10 @@ function play(world: World, seed: number): Found[] {
     let isClicked = false;
     const view: View = { offer, position: 1, asker, atMs: nowMs };
     notice({
-      ...{ world, view, at, chance: (salt) => u(salt + 1000 * offer, at) },
+      world,
+      view,
+      at,
+      chance: (salt) => u(salt + 1000 * offer, at),
       later: (atMs, one) => {
         if (one.what === 'clicked') isClicked = true;
         later(atMs, one);

@@ -31,14 +31,25 @@ export function createAdvertisers({ platform, catalog, accounts, reports, tracki
     },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
       advertiserPages(app, {
-        ...{ ...shell, management, kinds, additions, catalog: store },
-        ...{ reports: reports.service, testClick: tracking.testClick },
+        ...shell,
+        management,
+        kinds,
+        additions,
+        catalog: store,
+        reports: reports.service,
+        testClick: tracking.testClick,
       }),
   };
 }
 
 const entry = (rank: number, key: string, text: NavEntry['text'], icon: NavEntry['icon']): NavEntry => ({
-  ...{ group: 'advertiser', rank, key: `advertiser-${key}`, text, path: `/${key}`, icon, role: 'advertiser' },
+  group: 'advertiser',
+  rank,
+  key: `advertiser-${key}`,
+  text,
+  path: `/${key}`,
+  icon,
+  role: 'advertiser',
 });
 
 const navigation: readonly NavEntry[] = [

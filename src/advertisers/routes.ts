@@ -86,5 +86,8 @@ export function reportRoute(app: App, { http, now, ...sources }: Deps): void {
 }
 
 const view = ({ sums: { revenue_micros, unbilled_micros, ...sums }, ...line }: ReportLine) => ({
-  ...{ ...line, ...sums, spent: revenue_micros / 1_000_000, unbilled: unbilled_micros / 1_000_000 },
+  ...line,
+  ...sums,
+  spent: revenue_micros / 1_000_000,
+  unbilled: unbilled_micros / 1_000_000,
 });

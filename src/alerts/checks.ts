@@ -88,7 +88,10 @@ export async function checkMessages({ pool, now }: Pick<CheckDeps, 'pool' | 'now
     await executor.query(lockSql);
     const facts = (await findRefusedMessages(executor)).map(
       ({ publisherId, count, since, refusal, reply }): AlertFact => ({
-        ...{ publisherId, kind: 'messages.refused', subject: 'mail server', cause: new Date(nowMs).toISOString() },
+        publisherId,
+        kind: 'messages.refused',
+        subject: 'mail server',
+        cause: new Date(nowMs).toISOString(),
         data: { count, since: since.toISOString(), refusal, reply },
       }),
     );
@@ -139,7 +142,11 @@ const factOf = (
   subject: placement,
   cause: new Date(nowMs).toISOString(),
   data: {
-    ...{ placement, now, before, hours: comparedHours, currency },
+    placement,
+    now,
+    before,
+    hours: comparedHours,
+    currency,
     until: new Date(Math.floor(nowMs / hourMs) * hourMs).toISOString(),
   },
 });

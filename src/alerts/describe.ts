@@ -80,8 +80,13 @@ function describeGoal(data: Alert['data'], timeZone: string): Pick<AlertText, 't
   return {
     title: t('alerts.goalBehind', { name: text(data.name), percent: percent(Number(data.percent) / 100) }),
     reason: t('alerts.goalBehindReason', {
-      ...{ metric: text(data.metric), delivered: count(data.delivered), expected: count(data.expected) },
-      ...{ goal: count(data.goal), time: timeIn(timeZone, data.by), isHeldBack: String(heldBack !== ''), heldBack },
+      metric: text(data.metric),
+      delivered: count(data.delivered),
+      expected: count(data.expected),
+      goal: count(data.goal),
+      time: timeIn(timeZone, data.by),
+      isHeldBack: String(heldBack !== ''),
+      heldBack,
     }),
   };
 }
@@ -132,8 +137,10 @@ function describeMessages(data: Alert['data'], timeZone: string): AlertText {
   return {
     title: t('alerts.messagesRefused'),
     reason: t('alerts.messagesRefusedReason', {
-      ...{ count: Number(data.count), since: timeIn(timeZone, data.since) },
-      ...{ refusal: text(data.refusal), reply: text(data.reply) || '–' },
+      count: Number(data.count),
+      since: timeIn(timeZone, data.since),
+      refusal: text(data.refusal),
+      reply: text(data.reply) || '–',
     }),
     path: '/settings/perk-messages',
   };

@@ -36,8 +36,15 @@ export async function listAlerts(executor: Executor, reader: Reader, nowMs: numb
     values: [reader.publisherId, reader.userId, new Date(nowMs)],
   });
   return rows.map((row) => ({
-    ...{ id: Number(row.id), publisherId: row.publisher_id, kind: row.kind, subject: row.subject, data: row.data },
-    ...{ raisedAt: row.raised_at, endedAt: row.ended_at, isNew: row.is_new, mutedUntil: row.muted_until },
+    id: Number(row.id),
+    publisherId: row.publisher_id,
+    kind: row.kind,
+    subject: row.subject,
+    data: row.data,
+    raisedAt: row.raised_at,
+    endedAt: row.ended_at,
+    isNew: row.is_new,
+    mutedUntil: row.muted_until,
   }));
 }
 

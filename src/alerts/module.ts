@@ -23,13 +23,24 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhook
 export function createAlerts({ platform, catalog, accounts, webhooks, reports }: Needs) {
   const { pool, dbHealth } = platform.deps;
   const deps: WebhookDeps = {
-    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
-    ...{ sender: webhooks.sender, activity: webhooks.activity, dispatcherMetrics: webhooks.dispatcherMetrics },
+    ...platform.deps,
+    catalog: catalog.store,
+    management: catalog.management,
+    auth: accounts.auth,
+    sender: webhooks.sender,
+    activity: webhooks.activity,
+    dispatcherMetrics: webhooks.dispatcherMetrics,
   };
   reports.addChatChannels(chatChannelsOf(deps));
   const entry: NavEntry = {
-    ...{ group: 'main', rank: 30, key: 'alerts', text: 'nav.alerts', words: 'navWords.alerts' },
-    ...{ path: '/alerts', icon: 'alerts', role: 'analyst' },
+    group: 'main',
+    rank: 30,
+    key: 'alerts',
+    text: 'nav.alerts',
+    words: 'navWords.alerts',
+    path: '/alerts',
+    icon: 'alerts',
+    role: 'analyst',
     // 0 while the database is unavailable: a page that needs no more of it is still shown.
     count: (publisherId, userId) =>
       dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0),

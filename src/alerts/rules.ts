@@ -5,7 +5,9 @@ import type { AlertKind } from './kinds.ts';
 export const urlContext = 'alert-url';
 
 export const sealedAlertUrls: SealedColumn = sealedColumn({
-  ...{ table: 'alert_rules', column: 'url_sealed', key: ['id'] },
+  table: 'alert_rules',
+  column: 'url_sealed',
+  key: ['id'],
   context: () => urlContext,
 });
 

@@ -138,7 +138,9 @@ export const chatChannelsOf = ({
 /** Posts a text to a Slack-compatible webhook, as guarded as webhooks are. @returns why it failed, or null */
 export async function post(sender: Sender, url: string, text: string): Promise<string | null> {
   const result = await sender.send({
-    ...{ url, method: 'POST', deadlineMs },
+    url,
+    method: 'POST',
+    deadlineMs,
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: Buffer.from(JSON.stringify({ text })),
   });

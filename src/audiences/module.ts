@@ -62,8 +62,13 @@ const audienceRoutes = (http: ManagementHttp, operations: Parameters<typeof reso
 };
 
 const entry: NavEntry = {
-  ...{ group: 'catalogue', rank: 20, key: 'audiences', text: 'audiences.title' },
-  ...{ path: '/audiences', icon: 'users', role: 'analyst' },
+  group: 'catalogue',
+  rank: 20,
+  key: 'audiences',
+  text: 'audiences.title',
+  path: '/audiences',
+  icon: 'users',
+  role: 'analyst',
 };
 
 const jobsOf = (deps: Parameters<typeof followRules>[0]): readonly Job[] => [

@@ -199,7 +199,9 @@ export const ownTotals = (campaign: Limited, owner: Publisher | undefined): Limi
 
 const goalTotalOf = ({ goal }: Pick<Campaign, 'goal'>): GoalTotal | null =>
   goal && {
-    ...{ metric: goal.metric, sinceMs: goal.sinceMs, byMs: goal.byMs },
+    metric: goal.metric,
+    sinceMs: goal.sinceMs,
+    byMs: goal.byMs,
     period: `goal ${new Date(goal.sinceMs).toISOString()}`,
   };
 

@@ -24,13 +24,19 @@ type Money = Record<(typeof amounts)[number]['name'], number>;
 export function registerBudgetMetrics(registry: Registry, sources: Sources): void {
   for (const { name, help } of amounts)
     registerGauge(registry, {
-      ...{ name: `perkwire_budget_${name}`, help, labelName: 'currency', maxAgeMs, now: sources.now },
+      name: `perkwire_budget_${name}`,
+      help,
+      labelName: 'currency',
+      maxAgeMs,
+      now: sources.now,
       read: async () => [...(await readMoney(sources))].map(([label, money]) => ({ label, value: money[name] })),
     });
   registerGauge(registry, {
     name: 'perkwire_budgets',
     help: 'Budgets and total caps in their current periods: open, waiting for reservations, or reached.',
-    ...{ labelName: 'state', maxAgeMs, now: sources.now },
+    labelName: 'state',
+    maxAgeMs,
+    now: sources.now,
     read: () => readStates(sources),
   });
 }

@@ -65,9 +65,15 @@ async function findUsed(
     return total.caps
       .filter(({ limit }) => Number.isFinite(limit)) // rules may be written by hand
       .map((cap) => ({
-        ...{ campaign, publisherId: total.publisherId, metric: cap.metric, per: cap.per, limit: cap.limit },
-        ...{ period: capPeriod(cap, total.timeZone, atMs), most: Math.round(limitOf(cap)) },
-        ...{ next: nextCostOf(cap.metric, total), from: listedFrom(cap, total, campaign) },
+        campaign,
+        publisherId: total.publisherId,
+        metric: cap.metric,
+        per: cap.per,
+        limit: cap.limit,
+        period: capPeriod(cap, total.timeZone, atMs),
+        most: Math.round(limitOf(cap)),
+        next: nextCostOf(cap.metric, total),
+        from: listedFrom(cap, total, campaign),
       }));
   });
   if (budgets.length === 0) return [];

@@ -97,8 +97,15 @@ function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
   return (JSON.parse(reserved) as Stored).flatMap(([timeZone, ofZone]) => {
     const periods = periodNames(timeZone, atMs);
     return ofZone.map(([offerId, campaignId, publisherId, impressions, micros, paidById, parts]) => ({
-      ...{ sessionId, offerId, campaignId, publisherId: publisherId === 0 ? null : publisherId },
-      ...{ timeZone, periods, impressions, micros, sliceId: null },
+      sessionId,
+      offerId,
+      campaignId,
+      publisherId: publisherId === 0 ? null : publisherId,
+      timeZone,
+      periods,
+      impressions,
+      micros,
+      sliceId: null,
       paidBy: payingEvents[paidById] ?? 'click', // as the release before this one stored it
       chance: parts === undefined ? unknownChance : parts / chanceParts,
     }));

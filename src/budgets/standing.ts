@@ -90,9 +90,17 @@ function standingOf({ metric, per, limit }: TotalCap, { total, table, rules, inp
   const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
   const [most, next] = [Math.round(limitOf({ metric, limit })), nextCostOf(metric, total)];
   return {
-    ...{ publisherId, metric, per, limit, spent: spent / unit, reserved: reserved / unit },
-    ...{ unbilled: unbilled / unit, planned: planned === null ? null : Math.round(planned) / unit },
-    ...{ remaining: Math.max(0, most - spent) / unit, nextCost: next / unit, exhausted: spent + next > most },
+    publisherId,
+    metric,
+    per,
+    limit,
+    spent: spent / unit,
+    reserved: reserved / unit,
+    unbilled: unbilled / unit,
+    planned: planned === null ? null : Math.round(planned) / unit,
+    remaining: Math.max(0, most - spent) / unit,
+    nextCost: next / unit,
+    exhausted: spent + next > most,
   };
 }
 

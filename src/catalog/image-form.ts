@@ -24,8 +24,12 @@ export const pictureLimits =
 export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{ bodyLimit: number }> {
   await app.register(multipart, {
     limits: {
-      ...{ fileSize: maxUploadBytes, files: 1, fields: maxFields, fieldSize: maxFieldBytes },
-      ...{ fieldNameSize: 100, headerPairs: 50 },
+      fileSize: maxUploadBytes,
+      files: 1,
+      fields: maxFields,
+      fieldSize: maxFieldBytes,
+      fieldNameSize: 100,
+      headerPairs: 50,
     },
     throwFileSizeLimit: false,
   });

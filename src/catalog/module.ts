@@ -55,7 +55,11 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
   const images = createImageStore(config.imageStore);
   const additions: Record<string, Additions> = {};
   const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({
-    ...{ management, auth, secretBox, cursors, additions },
+    management,
+    auth,
+    secretBox,
+    cursors,
+    additions,
   });
   return {
     name: 'catalog',
@@ -69,7 +73,9 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     additions,
     /** Kinds of rows whose material changes a publisher may approve before they are live. */
     kinds: {
-      ...{ offers, creatives, campaigns },
+      offers,
+      creatives,
+      campaigns,
       uploads: {
         resource: uploadedCreatives,
         keep: (executor: Executor, creativeId: number, bytes: Buffer): Promise<void> =>
@@ -86,7 +92,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
       const http = managementHttp(auth);
       const { imageStore, publicUrl } = config;
       await app.register(conversionSecretRoutes, http);
-      await app.register(managementRoutes, { ...{ imageStore, publicUrl }, http, store, extensions });
+      await app.register(managementRoutes, { imageStore, publicUrl, http, store, extensions });
     },
     pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
       registerPages(app, { ...shell, deps, management: client, extensions, additions }),
@@ -126,12 +132,23 @@ const navigation: readonly NavEntry[] = [
     ] as const
   ).map((entry, at) => ({ ...entry, group: 'catalogue' as const, rank: 10 + at })),
   {
-    ...{ group: 'catalogue', rank: 20, key: 'languages', text: 'languages.title' },
-    ...{ path: '/languages', icon: 'languages', role: 'analyst' },
+    group: 'catalogue',
+    rank: 20,
+    key: 'languages',
+    text: 'languages.title',
+    path: '/languages',
+    icon: 'languages',
+    role: 'analyst',
   },
   {
-    ...{ group: 'settings', rank: 10, key: 'settings', text: 'nav.general', words: 'navWords.general' },
-    ...{ path: '/settings', icon: 'settings', role: 'analyst' },
+    group: 'settings',
+    rank: 10,
+    key: 'settings',
+    text: 'nav.general',
+    words: 'navWords.general',
+    path: '/settings',
+    icon: 'settings',
+    role: 'analyst',
   },
   ...(
     [
@@ -140,19 +157,40 @@ const navigation: readonly NavEntry[] = [
     ] as const
   ).map((entry, at) => ({ ...entry, group: 'settings' as const, rank: 20 + at, role: 'analyst' as const })),
   {
-    ...{ group: 'settings', rank: 30, key: 'sequence-rules', text: 'nav.sequenceRules' },
-    ...{ path: '/settings/sequence-rules', icon: 'sequence', role: 'analyst' },
+    group: 'settings',
+    rank: 30,
+    key: 'sequence-rules',
+    text: 'nav.sequenceRules',
+    path: '/settings/sequence-rules',
+    icon: 'sequence',
+    role: 'analyst',
   },
   {
-    ...{ group: 'settings', rank: 31, key: 'controls', text: 'controls.title', words: 'navWords.controls' },
-    ...{ path: '/settings/controls', icon: 'controls', role: 'analyst' },
+    group: 'settings',
+    rank: 31,
+    key: 'controls',
+    text: 'controls.title',
+    words: 'navWords.controls',
+    path: '/settings/controls',
+    icon: 'controls',
+    role: 'analyst',
   },
   {
-    ...{ group: 'settings', rank: 32, key: 'exchange-rates', text: 'exchangeRates.title' },
-    ...{ path: '/settings/exchange-rates', icon: 'rates', role: 'analyst' },
+    group: 'settings',
+    rank: 32,
+    key: 'exchange-rates',
+    text: 'exchangeRates.title',
+    path: '/settings/exchange-rates',
+    icon: 'rates',
+    role: 'analyst',
   },
   {
-    ...{ group: 'operator', rank: 10, key: 'publishers', text: 'nav.publishers' },
-    ...{ path: '/operator/publishers', icon: 'publishers', role: 'operator' },
+    group: 'operator',
+    rank: 10,
+    key: 'publishers',
+    text: 'nav.publishers',
+    path: '/operator/publishers',
+    icon: 'publishers',
+    role: 'operator',
   },
 ];

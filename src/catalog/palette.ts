@@ -61,9 +61,16 @@ function lightRoles(brand: string, others: readonly string[]): Roles {
   const text = readable(dark, surfaces, black);
   const quiet = readable(mix(text, background, 0.3), surfaces, text);
   return {
-    ...{ background, text, quiet, card: background, cardHover, cardBorder },
+    background,
+    text,
+    quiet,
+    card: background,
+    cardHover,
+    cardBorder,
     ...button(brand),
-    ...{ no: background, noHover: cardHover, noBorder: mix(background, text, 0.35) },
+    no: background,
+    noHover: cardHover,
+    noBorder: mix(background, text, 0.35),
   };
 }
 
@@ -74,9 +81,16 @@ function darkRoles(brand: string): Roles {
   const text = readable(mix(white, brand, 0.05), surfaces, white);
   const quiet = readable(mix(text, background, 0.3), surfaces, text);
   return {
-    ...{ background, text, quiet, card, cardHover, cardBorder: mix(background, white, 0.2) },
+    background,
+    text,
+    quiet,
+    card,
+    cardHover,
+    cardBorder: mix(background, white, 0.2),
     ...button(readable(brand, [background], white)),
-    ...{ no: background, noHover: cardHover, noBorder: mix(background, white, 0.35) },
+    no: background,
+    noHover: cardHover,
+    noBorder: mix(background, white, 0.35),
   };
 }
 

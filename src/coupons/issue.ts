@@ -130,7 +130,10 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
   const { userKeys, offer, publisherId, sessionId } = want;
   const [userKey] = userKeys;
   return {
-    ...{ userKey, offerId: offer.id, publisherId, sessionId },
+    userKey,
+    offerId: offer.id,
+    publisherId,
+    sessionId,
     sealed: tools.secretBox.seal(code, couponContext([userKey, offer.id])),
     digest: tools.digestOf(code),
     foldedDigest: tools.foldedDigestOf(code),

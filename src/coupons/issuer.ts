@@ -32,7 +32,8 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const digestsOf = createCodeDigests(config);
   const tools: IssueTools = {
-    ...{ secretBox, readCodes: createBlockReader(secretBox) },
+    secretBox,
+    readCodes: createBlockReader(secretBox),
     digestOf: (code) => digestsOf(code)[0] as string,
     foldedDigestOf: (code) => digestsOf(foldCode(code))[0] as string,
   };

@@ -57,7 +57,10 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
     },
     publicRoutes: async (open: App) =>
       void (await open.register(redemptionRoutes, {
-        ...{ pool, secretBox, now, digestsOf },
+        pool,
+        secretBox,
+        now,
+        digestsOf,
       })),
     routes: async (app: App) =>
       void (await app.register(couponRoutes, { http: catalog.managementHttp(accounts.auth), service })),

@@ -14,11 +14,15 @@ export const fallbackContext = contextOf('coupon-fallback');
 export const sealedCodes = [
   sealedColumn({ table: 'coupons', column: 'sealed', key: ['user_key', 'offer_id'], context: couponContext }),
   sealedColumn({
-    ...{ table: 'coupon_blocks', column: 'sealed', key: ['offer_id', 'first_position'] },
+    table: 'coupon_blocks',
+    column: 'sealed',
+    key: ['offer_id', 'first_position'],
     context: blockContext,
   }),
   sealedColumn({
-    ...{ table: 'coupon_pools', column: 'fallback_sealed', key: ['offer_id'] },
+    table: 'coupon_pools',
+    column: 'fallback_sealed',
+    key: ['offer_id'],
     context: fallbackContext,
   }),
 ];

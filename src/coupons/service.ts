@@ -97,7 +97,9 @@ export function createCouponService(deps: LoadDeps & { management: Management })
       const { pattern, count } = input;
       const made = await load(actor, publisherId, id, {
         lines: makeCodes(pattern),
-        ...{ total: count, wanted: count, path: () => '/pattern' },
+        total: count,
+        wanted: count,
+        path: () => '/pattern',
       });
       return { ...made, warnings: weakPattern(pattern, made.total) };
     },

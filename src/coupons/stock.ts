@@ -41,8 +41,16 @@ export type StockView = {
 
 /** Of an offer that has no codes. */
 export const noStock: StockView = {
-  ...{ total: 0, given: 0, redeemed: 0, left: 0, held: 0, cancelled: 0 },
-  ...{ hours_left: null, low: false, expired: false, loading: null },
+  total: 0,
+  given: 0,
+  redeemed: 0,
+  left: 0,
+  held: 0,
+  cancelled: 0,
+  hours_left: null,
+  low: false,
+  expired: false,
+  loading: null,
 };
 
 type StockRow = {
@@ -117,7 +125,12 @@ function viewOf(row: StockRow, nowMs: number): StockView {
   const hoursLeft = row.is_shared || today === 0 ? null : Math.round((left * sinceMs * 10) / today / hourMs) / 10;
   const isFew = 100 * left <= row.low_share * total;
   return {
-    ...{ total, given, redeemed: Number(row.redeemed), left, held, cancelled: Number(row.cancelled) },
+    total,
+    given,
+    redeemed: Number(row.redeemed),
+    left,
+    held,
+    cancelled: Number(row.cancelled),
     hours_left: hoursLeft,
     low: !row.is_shared && (isFew || (hoursLeft !== null && hoursLeft <= row.low_hours)),
     expired: row.expired,

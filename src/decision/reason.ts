@@ -75,7 +75,8 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
       return {
         key: rule,
         values: {
-          ...{ by: exclusion.by, value: exclusion.value },
+          by: exclusion.by,
+          value: exclusion.value,
           ...('placement' in exclusion ? { where: 'one', placement: exclusion.placement ?? '' } : { where: 'all' }),
         },
       };
@@ -157,8 +158,15 @@ function frequencyValues({ scope, event, limit, window_minutes: minutes }: Frequ
   const named = splitKind(event);
   const [unit, length] = minutes === null ? (['ever', 0] as const) : durationOf(minutes);
   return {
-    ...{ scope, event: named.kind, name: named.name, count: seen, times: count(seen) },
-    ...{ unit, duration: length, length: count(length), limit: count(limit) },
+    scope,
+    event: named.kind,
+    name: named.name,
+    count: seen,
+    times: count(seen),
+    unit,
+    duration: length,
+    length: count(length),
+    limit: count(limit),
   };
 }
 
@@ -173,7 +181,8 @@ function nextPaid(left: number, candidate: Candidate | null): ReasonValues {
   if (left <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
   const { payout } = candidate;
   return {
-    ...{ rest: 'yes', event: payingEventOf(payout.kind) },
+    rest: 'yes',
+    event: payingEventOf(payout.kind),
     left: { as: 'amount', micros: left, currency: null },
     cost: { as: 'amount', micros: maxCostMicros(payout), currency: payout.currency },
   };
@@ -196,7 +205,9 @@ function totalReason(
   return {
     key: rule === 'cap_reserved' ? 'budget_reserved' : 'budget',
     values: {
-      ...{ ...since, used: amount(counted), reserved: amount(reserved) },
+      ...since,
+      used: amount(counted),
+      reserved: amount(reserved),
       limit: amount(limit, candidate?.payout.currency ?? null),
       ...nextPaid(limit - counted, candidate),
     },

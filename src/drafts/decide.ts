@@ -98,7 +98,12 @@ export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: numb
 }
 
 const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
-  ...{ ...actor, kind: 'system', id: 0, label, restrictions: null, publisherId },
+  ...actor,
+  kind: 'system',
+  id: 0,
+  label,
+  restrictions: null,
+  publisherId,
 });
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
@@ -159,8 +164,10 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
   if (isOver) await dropPicture(work, draft);
   const { id, campaign_id, resource, subject } = draft;
   await audit(by === null ? work : { ...work, actor: by }, {
-    ...{ resource: { name: 'drafts', key: 'id' }, action: 'update' },
-    ...{ before: { id, state: draft.state, reason: draft.reason }, after: { id, state, reason } },
+    resource: { name: 'drafts', key: 'id' },
+    action: 'update',
+    before: { id, state: draft.state, reason: draft.reason },
+    after: { id, state, reason },
   });
   const row_id = rowId ?? draft.row_id;
   if (state !== 'waiting')
@@ -173,8 +180,14 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     ]);
   const decided_at = by === null ? null : now.toISOString();
   return {
-    ...{ ...draft, state, reason, row_id, decided_by: decidedBy, decided_at },
-    ...{ live_at: liveAt?.toISOString() ?? null, updated_at: now.toISOString() },
+    ...draft,
+    state,
+    reason,
+    row_id,
+    decided_by: decidedBy,
+    decided_at,
+    live_at: liveAt?.toISOString() ?? null,
+    updated_at: now.toISOString(),
     has_picture: draft.has_picture && !isOver,
   };
 }

@@ -48,7 +48,12 @@ export function createDrafts({ platform, catalog, accounts }: Needs) {
     return rows[0]?.count ?? 0;
   };
   const entry: NavEntry = {
-    ...{ group: 'catalogue', rank: 15, key: 'drafts', text: 'nav.drafts', path: '/drafts', icon: 'drafts' },
+    group: 'catalogue',
+    rank: 15,
+    key: 'drafts',
+    text: 'nav.drafts',
+    path: '/drafts',
+    icon: 'drafts',
     role: 'analyst',
     count: (publisherId) => (dbHealth.isUp() ? countWaiting(publisherId).catch(() => 0) : Promise.resolve(0)),
     countText: 'drafts.waitingCount',
@@ -70,8 +75,14 @@ export function createDrafts({ platform, catalog, accounts }: Needs) {
 }
 
 const scheduler: Actor = {
-  ...{ kind: 'system', id: 0, label: 'schedule', permissions: new Set<string>(), expiresAtMs: null },
-  ...{ ratePerS: null, restrictions: null, publisherId: null },
+  kind: 'system',
+  id: 0,
+  label: 'schedule',
+  permissions: new Set<string>(),
+  expiresAtMs: null,
+  ratePerS: null,
+  restrictions: null,
+  publisherId: null,
 };
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({ drafts: await deleteOldDrafts(pool, nowMs) });

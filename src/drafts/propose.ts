@@ -51,12 +51,14 @@ export async function propose(
   await requireRoom(work, advertiserId, row);
   await withdrawEarlier(work, row, advertiserId);
   const id = await insert(work, {
-    ...{ campaignId, advertiserId, kind, rowId: given.rowId, note },
-    ...{
-      subject: await subjectOf(work, kind, after),
-      changes: fieldsOf(after, changed),
-      base: current === null ? {} : fieldsOf(current, changed),
-    },
+    campaignId,
+    advertiserId,
+    kind,
+    rowId: given.rowId,
+    note,
+    subject: await subjectOf(work, kind, after),
+    changes: fieldsOf(after, changed),
+    base: current === null ? {} : fieldsOf(current, changed),
   });
   if (picture !== undefined) await keepPicture(work, id, picture);
   const draft = await getDraft(work, String(id));
@@ -191,7 +193,7 @@ async function tell(work: Work, draft: Draft): Promise<void> {
     {
       publisherId: work.publisherId,
       subject: `${campaign_id} ${Math.floor(work.nowMs / hourMs)}`,
-      data: { ...{ campaign_id, name: rows[0]?.name ?? '' }, ...{ draft_id: id, resource, subject, proposed_by } },
+      data: { campaign_id, name: rows[0]?.name ?? '', draft_id: id, resource, subject, proposed_by },
     },
   ]);
 }

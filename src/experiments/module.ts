@@ -71,8 +71,14 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
 
 const navigation: readonly NavEntry[] = [
   {
-    ...{ group: 'main', rank: 30, key: 'experiments', text: 'experiments.title', words: 'navWords.experiments' },
-    ...{ path: '/experiments', icon: 'experiments', role: 'analyst' },
+    group: 'main',
+    rank: 30,
+    key: 'experiments',
+    text: 'experiments.title',
+    words: 'navWords.experiments',
+    path: '/experiments',
+    icon: 'experiments',
+    role: 'analyst',
   },
 ];
 

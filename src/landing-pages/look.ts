@@ -56,7 +56,10 @@ export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promi
 async function ask(sender: Sender, url: URL, leftMs: () => number) {
   const call = (method: 'HEAD' | 'GET') =>
     sender.send({
-      ...{ url: url.href, method, body: null, deadlineMs: Math.max(1, leftMs()) },
+      url: url.href,
+      method,
+      body: null,
+      deadlineMs: Math.max(1, leftMs()),
       headers: { accept: 'text/html,*/*;q=0.8' },
     });
   const answer = await call('HEAD');

@@ -16,8 +16,10 @@ export function createLandingPages({ platform, catalog }: { platform: Platform; 
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
   // Redirects may pass through http; addresses are vetted all the same.
   const sender = createSender({
-    ...{ allowNets: config.webhookAllowNets, allowHttp: true },
-    ...{ proxy: config.webhookProxy, userAgent: `${userAgent} (landing page check)` },
+    allowNets: config.webhookAllowNets,
+    allowHttp: true,
+    proxy: config.webhookProxy,
+    userAgent: `${userAgent} (landing page check)`,
   });
   const looks = new Counter({
     name: 'perkwire_landing_page_looks_total',
@@ -26,8 +28,15 @@ export function createLandingPages({ platform, catalog }: { platform: Platform; 
     registers: [metrics.registry],
   });
   const deps: WatchDeps = {
-    ...{ pool, sender, callMs, looks, logger, now, random: Math.random },
-    ...{ management: catalog.management, kinds: catalog.kinds },
+    pool,
+    sender,
+    callMs,
+    looks,
+    logger,
+    now,
+    random: Math.random,
+    management: catalog.management,
+    kinds: catalog.kinds,
   };
   catalog.additions.campaigns = bothAdditions(catalog.additions.campaigns, landingAdditions);
   catalog.additions.offers = bothAdditions(catalog.additions.offers, actionAdditions);

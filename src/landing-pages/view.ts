@@ -81,8 +81,10 @@ export async function findLandingPages(
       id,
       {
         ...row,
-        ...{ looked_at: looked_at.toISOString(), next_look_at: next_look_at.toISOString() },
-        ...{ failing_since: failing_since?.toISOString() ?? null, paused_at: paused_at?.toISOString() ?? null },
+        looked_at: looked_at.toISOString(),
+        next_look_at: next_look_at.toISOString(),
+        failing_since: failing_since?.toISOString() ?? null,
+        paused_at: paused_at?.toISOString() ?? null,
       },
     ]),
   );

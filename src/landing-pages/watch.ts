@@ -195,8 +195,14 @@ async function isAnyAnswering({ pool }: WatchDeps, pages: readonly Row[], nowMs:
 
 /** As the audit log names it. */
 const watcher: Actor = {
-  ...{ kind: 'system', id: 0, label: 'landing pages', permissions: new Set<string>(), expiresAtMs: null },
-  ...{ ratePerS: null, restrictions: null, publisherId: null },
+  kind: 'system',
+  id: 0,
+  label: 'landing pages',
+  permissions: new Set<string>(),
+  expiresAtMs: null,
+  ratePerS: null,
+  restrictions: null,
+  publisherId: null,
 };
 
 /** Pauses the campaign, or the offer alone, as long as it leads there. @returns whether it did */
@@ -215,7 +221,11 @@ async function pause(
   const current = await getRow(kind, work, String(id), 'for update');
   if (current[field] !== url || !(await pauseRow(kind, work, current))) return false;
   const found = {
-    ...{ url: url.split('?')[0], reason, status: look.status, leads_to: look.host, led_to: knownHost },
+    url: url.split('?')[0],
+    reason,
+    status: look.status,
+    leads_to: look.host,
+    led_to: knownHost,
     since: since?.toISOString(),
   };
   const [event, data] =

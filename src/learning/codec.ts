@@ -128,7 +128,9 @@ function* storedTable(table: Table, slots: Iterable<number>): Generator<void, St
   return {
     features: [...byFeature.keys()].map((feature) => table.features[feature] as string),
     counts: [...byFeature.values()].map(({ length }) => length),
-    ...{ entities, first, second: toBase64(pairs.second) },
+    entities,
+    first,
+    second: toBase64(pairs.second),
   };
 }
 

@@ -100,7 +100,8 @@ async function update<C extends PageContext>(
     const to = rowPath(crud, context, view);
     const entry = crud.undoable === true ? entries.at(-1) : undefined;
     return {
-      ...{ to, done: t('crud.saved', { name: crud.nameOf(view) }) },
+      to,
+      done: t('crud.saved', { name: crud.nameOf(view) }),
       ...(entry !== undefined && { undo: { to: `${to}/undo`, values: { entry } } }),
     };
   } catch (err) {

@@ -32,14 +32,17 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
   /** Set by the module of wallets. */
   const saved: Pick<SendDeps, 'findSavedPerk'> = { findSavedPerk: async () => null };
   const sendDeps = {
-    ...{ ...deps, catalog: catalog.store, readerKeys: createReaderKeys(deps.config) },
+    ...deps,
+    catalog: catalog.store,
+    readerKeys: createReaderKeys(deps.config),
     refusals: new Counter({
       name: 'perkwire_perk_message_refusals_total',
       help: 'Attempts to send perk messages that failed, by what the mail server refuses.',
       labelNames: ['refusal'] as const,
       registers: [deps.metrics.registry],
     }),
-    ...{ unsubscribeTokens: tokensOf('message-unsubscribe'), confirmTokens: tokensOf('message-confirm') },
+    unsubscribeTokens: tokensOf('message-unsubscribe'),
+    confirmTokens: tokensOf('message-confirm'),
   };
   const sending: Job = {
     name: 'perk messages',
@@ -78,8 +81,14 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
 
 const navigation: readonly NavEntry[] = [
   {
-    ...{ group: 'settings', rank: 32, key: 'perk-messages', text: 'messages.title', words: 'navWords.messages' },
-    ...{ path: '/settings/perk-messages', icon: 'mail', role: 'analyst' },
+    group: 'settings',
+    rank: 32,
+    key: 'perk-messages',
+    text: 'messages.title',
+    words: 'navWords.messages',
+    path: '/settings/perk-messages',
+    icon: 'mail',
+    role: 'analyst',
   },
 ];
 

@@ -53,11 +53,15 @@ export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBo
     const id = newUuid7(nowMs);
     const content: MessageContent = { ...recipient, pubUserId, perks };
     return {
-      ...{ id, publisherId, sessionId, userKey: userKeys.of(publisherId, pubUserId) },
+      id,
+      publisherId,
+      sessionId,
+      userKey: userKeys.of(publisherId, pubUserId),
       addressKey: readerKeys(publisherId, content)[0].addressKey,
       hasAddress: recipient.email !== null,
       sealed: secretBox.seal(JSON.stringify(content), contentContext(id)),
-      ...{ nowMs, reminder },
+      nowMs,
+      reminder,
     };
   };
   return {
@@ -76,7 +80,11 @@ export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBo
 
 const perksOf = ({ body }: Payload): MessagePerk[] =>
   body.campaigns.map(({ title, short_headline, description, advertiser_name: advertiser, click_url: url, coupon }) => ({
-    ...{ title: title || short_headline, description, advertiser, url, coupon },
+    title: title || short_headline,
+    description,
+    advertiser,
+    url,
+    coupon,
   }));
 
 /** Those that an address is suppressed by: of a publisher, the present key first, and of all. */

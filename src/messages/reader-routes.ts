@@ -69,13 +69,17 @@ export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
   };
 
   addLink(readerPaths.unsubscribe, unsubscribeTokens, {
-    ...{ question: 'endUser.message.question', button: 'endUser.message.unsubscribe' },
-    ...{ doneTitle: 'endUser.message.goneTitle', done: 'endUser.message.gone' },
+    question: 'endUser.message.question',
+    button: 'endUser.message.unsubscribe',
+    doneTitle: 'endUser.message.goneTitle',
+    done: 'endUser.message.gone',
     act: async (reader) => void (await suppress(pool, [reader], 'unsubscribed', now())),
   });
   addLink(readerPaths.confirm, confirmTokens, {
-    ...{ question: 'endUser.message.confirmTitle', button: 'endUser.message.confirm' },
-    ...{ doneTitle: 'endUser.message.confirmTitle', done: 'endUser.message.confirmed' },
+    question: 'endUser.message.confirmTitle',
+    button: 'endUser.message.confirm',
+    doneTitle: 'endUser.message.confirmTitle',
+    done: 'endUser.message.confirmed',
     act: (reader) => confirmAddress(pool, reader, now()),
   });
 }

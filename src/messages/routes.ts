@@ -60,7 +60,8 @@ const listQuery = Type.Object(
     limit: integerParameter(
       { minimum: 1, maximum: maxListed },
       {
-        ...{ pattern: '^([1-9]\\d?|1\\d\\d|200)$', [problem]: `must be a whole number from 1 to ${maxListed}` },
+        pattern: '^([1-9]\\d?|1\\d\\d|200)$',
+        [problem]: `must be a whole number from 1 to ${maxListed}`,
         description: `1–${maxListed}, default ${maxListed}.`,
       },
     ),
@@ -174,7 +175,8 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
 
 function listRoute(app: App, http: ManagementHttp, now: () => number): void {
   const listSchema = {
-    ...{ tags, querystring: listQuery },
+    tags,
+    querystring: listQuery,
     operationId: 'listPerkMessages',
     summary: 'List perk messages',
     description: 'Newest first, with what became of each. They do not say who it went to.',
@@ -198,7 +200,8 @@ function listRoute(app: App, http: ManagementHttp, now: () => number): void {
 
 function retryRoute(app: App, http: ManagementHttp): void {
   const retrySchema = {
-    ...{ tags, querystring: publisherQuery },
+    tags,
+    querystring: publisherQuery,
     operationId: 'retryPerkMessage',
     summary: 'Send a perk message again',
     description: 'One that failed within the last seven days, or that waits for its next attempt: it is sent at once.',
@@ -216,7 +219,8 @@ function retryRoute(app: App, http: ManagementHttp): void {
 
 function retryAllRoute(app: App, http: ManagementHttp): void {
   const retrySchema = {
-    ...{ tags, querystring: publisherQuery },
+    tags,
+    querystring: publisherQuery,
     operationId: 'retryFailedPerkMessages',
     summary: 'Send all failed perk messages again',
     description: 'Those that failed within the last seven days, for example because of a mail server that works again.',

@@ -35,8 +35,12 @@ type Settings = Static<typeof settingsInput>;
 export type Delivery = Settings['delivery'];
 
 const noSettings: Settings = {
-  ...{ enabled: false, from_name: '', reply_to: null },
-  ...{ delivery: 'smtp', double_opt_in: false, reminder_hours: null },
+  enabled: false,
+  from_name: '',
+  reply_to: null,
+  delivery: 'smtp',
+  double_opt_in: false,
+  reminder_hours: null,
 };
 
 const names = Object.keys(noSettings);

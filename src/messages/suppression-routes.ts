@@ -163,7 +163,9 @@ export async function auditSuppressions(work: Work, change: { added?: number; re
   const resource = { name: 'message-suppressions', key: 'id' } as const;
   const before = Object.fromEntries(Object.keys(change).map((name) => [name, 0]));
   await audit(work, {
-    ...{ resource, action: 'update', before: { id: work.publisherId, ...before } },
+    resource,
+    action: 'update',
+    before: { id: work.publisherId, ...before },
     after: { id: work.publisherId, ...change },
   });
 }

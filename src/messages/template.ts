@@ -40,7 +40,10 @@ export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl, t
   return {
     subject: oneLine(`${publisher}: ${title}`),
     html: frame({
-      ...{ publisher, brand, title, rows: html`${perks.map((perk) => perkRow(perk, brand, timeZone))}` },
+      publisher,
+      brand,
+      title,
+      rows: html`${perks.map((perk) => perkRow(perk, brand, timeZone))}`,
       foot: html`${why}<br>
         <a class="quiet" href="${unsubscribeUrl}" style="color:${brand.light.text}">${unsubscribe}</a>`,
     }),

@@ -144,7 +144,9 @@ async function readStandings(
   );
   const totals: LimitedTotal[] = [...drafts.values()].flatMap((draft) => ownTotals(draft, owner));
   const standings = await findStandings(executor, {
-    ...{ totals: [...totals, ...provisioned], nowMs, model },
+    totals: [...totals, ...provisioned],
+    nowMs,
+    model,
     rulesOf: (id) => {
       const draft = drafts.get(id);
       return draft === undefined ? null : rulesOfDraft(draft, owner?.timeZone ?? 'UTC');
@@ -181,7 +183,8 @@ function statesIn(
     const campaign = campaigns.get(Number(row.id));
     const provisions = [...(campaign?.provisions.values() ?? [])];
     const status = {
-      ...{ active: row.active === true, isRemoved: row.deleted_at !== null },
+      active: row.active === true,
+      isRemoved: row.deleted_at !== null,
       isStopped: row.stopped === true || campaign?.stopped === 'advertiser',
       schedule: (row.rules as CampaignRules).schedule ?? {},
       publisherIds: provisions.flatMap(({ publisherId, active }) => (active ? publisherId : [])),
@@ -209,8 +212,11 @@ const standingView = (
 ) => ({
   usage: limits.map(usageView),
   delivery: reached && {
-    ...{ percent: reached.percent, expected: reached.expected, delivered: reached.delivered },
-    ...{ on_track: reached.onTrack, held_back_by: holdBacks },
+    percent: reached.percent,
+    expected: reached.expected,
+    delivered: reached.delivered,
+    on_track: reached.onTrack,
+    held_back_by: holdBacks,
   },
 });
 

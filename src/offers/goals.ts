@@ -32,7 +32,9 @@ export async function findGoals(
   );
   const zoneOf = (publisherId: number): string => snapshot.publishers.get(publisherId)?.timeZone ?? 'UTC';
   const standings = await findStandings(executor, {
-    ...{ totals, model, nowMs },
+    totals,
+    model,
+    nowMs,
     rulesOf: (id) => {
       const campaign = campaigns.get(id);
       return campaign === undefined ? null : rulesOfDraft(campaign, zoneOf(campaign.publisherId));
@@ -56,7 +58,9 @@ export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, 
   registerGauge(registry, {
     name: 'perkwire_goal_percent',
     help: 'What campaigns have delivered for their goals, in percent of what their plans expect by now.',
-    ...{ labelName: 'campaign', maxAgeMs: 15_000, now },
+    labelName: 'campaign',
+    maxAgeMs: 15_000,
+    now,
     read: async () =>
       (await findGoals(pool, { snapshot: catalog.current(), model: model.current(), nowMs: now() })).map(
         ({ campaign, delivery }) => ({

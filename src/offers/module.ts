@@ -66,8 +66,13 @@ type Needs = {
 export function createOffers({ platform, catalog, accounts, eventLog, learning, budgets }: Needs) {
   const { now, metrics } = platform.deps;
   const deps: OfferDeps = {
-    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
-    ...{ usage: budgets.usage, slices: budgets.slices, model: learning.model },
+    ...platform.deps,
+    catalog: catalog.store,
+    management: catalog.management,
+    auth: accounts.auth,
+    usage: budgets.usage,
+    slices: budgets.slices,
+    model: learning.model,
     notices: createNotices(now),
     liveCalls: createLiveCalls(now),
     outcomes: createOutcomeSampler({ now }),
@@ -205,15 +210,32 @@ const permissions: readonly PermissionEntry[] = [
 
 const navigation: readonly NavEntry[] = [
   {
-    ...{ group: 'main', rank: 45, key: 'ranking', text: 'ranking.title' },
-    ...{ path: '/ranking', icon: 'rankings', role: 'analyst' },
+    group: 'main',
+    rank: 45,
+    key: 'ranking',
+    text: 'ranking.title',
+    path: '/ranking',
+    icon: 'rankings',
+    role: 'analyst',
   },
   {
-    ...{ group: 'main', rank: 40, key: 'why', text: 'nav.why', words: 'navWords.why' },
-    ...{ path: '/why', icon: 'search', role: 'analyst' },
+    group: 'main',
+    rank: 40,
+    key: 'why',
+    text: 'nav.why',
+    words: 'navWords.why',
+    path: '/why',
+    icon: 'search',
+    role: 'analyst',
   },
   {
-    ...{ group: 'developers', rank: 20, key: 'live', text: 'nav.live', words: 'navWords.live' },
-    ...{ path: '/live', icon: 'system', role: 'analyst' },
+    group: 'developers',
+    rank: 20,
+    key: 'live',
+    text: 'nav.live',
+    words: 'navWords.live',
+    path: '/live',
+    icon: 'system',
+    role: 'analyst',
   },
 ];

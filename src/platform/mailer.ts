@@ -52,7 +52,11 @@ export function createMailer({ host, port, secure, credentials, from }: MailSett
       const sender = fromName === '' ? from : { name: fromName, address: addressIn(from) };
       // An address as an object is never parsed as a list of several.
       const mail = {
-        ...{ ...parts, headers, attachments: [...attachments], from: sender, to: { name: '', address: to } },
+        ...parts,
+        headers,
+        attachments: [...attachments],
+        from: sender,
+        to: { name: '', address: to },
         ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
       };
       const sending = transport.sendMail(mail).then(() => {});

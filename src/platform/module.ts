@@ -51,7 +51,16 @@ export async function createPlatform({
   const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
   registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
   const deps: PlatformDeps = {
-    ...{ config, pool, flushPool, dbHealth, logger, geo, tracing, mailer, metrics, now },
+    config,
+    pool,
+    flushPool,
+    dbHealth,
+    logger,
+    geo,
+    tracing,
+    mailer,
+    metrics,
+    now,
     failures: createFailureLimit(now),
     tokens: createTokenCodec(createSigner(config.tokenKeys, 'tracking-token')),
     secretBox: createSecretBox(config.secretsKey, config.earlierSecretsKeys),

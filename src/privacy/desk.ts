@@ -70,7 +70,9 @@ export function createDesk({ secretBox, config, userData, alone }: DeskDeps): Pr
       ),
     erase: async (work, { identifier, userKeys: _all, ...named }) => {
       const erasure = await insertErasure(work.executor, {
-        ...{ ...named, id: newUuid7(work.nowMs), requestedAt: new Date(work.nowMs) },
+        ...named,
+        id: newUuid7(work.nowMs),
+        requestedAt: new Date(work.nowMs),
         subjectSealed: sealSubject(secretBox, identifier),
       });
       await note(work, 'erasures', erasure.id, named.namedBy);

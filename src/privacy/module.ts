@@ -44,7 +44,12 @@ export function createPrivacy({ platform, catalog, accounts }: Needs) {
 }
 
 const entry: NavEntry = {
-  ...{ group: 'settings', rank: 45, key: 'privacy-desk', text: 'nav.privacyDesk' },
+  group: 'settings',
+  rank: 45,
+  key: 'privacy-desk',
+  text: 'nav.privacyDesk',
   words: 'navWords.privacyDesk',
-  ...{ path: '/settings/privacy', icon: 'account', role: 'admin' },
+  path: '/settings/privacy',
+  icon: 'account',
+  role: 'admin',
 };

@@ -55,7 +55,9 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
   const chart = (caption: string, metrics: readonly ReportMetric[]): Html => {
     const [first = metricOf('')] = metrics;
     return drawnChart({
-      ...{ caption, heading: t('layout.day'), times },
+      caption,
+      heading: t('layout.day'),
+      times,
       series: metrics.map(({ name, text }) => ({
         label: text,
         values: byDay.map((day) => viewValue(name, day.metrics)),
@@ -66,7 +68,9 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
   };
   const activity = chart(t('reports.activityByDay'), ['sessions', 'impressions', 'clicks'].map(metricOf));
   const revenue = drawnChart({
-    ...{ caption: t('reports.revenueByDay'), heading: t('layout.day'), times },
+    caption: t('reports.revenueByDay'),
+    heading: t('layout.day'),
+    times,
     ...revenueLines(byDay, currency),
   });
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;

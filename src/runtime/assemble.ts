@@ -35,7 +35,11 @@ export function assemble(
     examples: modules.find((module) => module.examples !== undefined)?.examples ?? null,
     auth,
     management: createManagementClient({
-      ...{ management, permissions, cursors, additions, now },
+      management,
+      permissions,
+      cursors,
+      additions,
+      now,
       propose: modules.find((module) => module.propose !== undefined)?.propose ?? null,
     }),
   };

@@ -27,7 +27,9 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     data,
     names: series.map(({ label }) => label),
     dashed: series.map(({ isDashed }) => isDashed === true),
-    ...{ kind, zone, style },
+    kind,
+    zone,
+    style,
   };
   return html`
     <div class="chart" role="img" aria-label="${t('layout.chartLabel', { caption })}"

@@ -94,7 +94,9 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
   const focus = String(values[focusField] ?? '');
   const state: FormState = { values, errors, labels: new Map(), focus };
   return {
-    ...{ to, values, focus },
+    to,
+    values,
+    focus,
     summary: () => (errors.size === 0 ? nothing : late(() => errorSummary(state))),
     input: (name, options) => field(state, name, options, input(state, name, options)),
     textarea: (name, options) => field(state, name, options, textarea(state, name, options)),

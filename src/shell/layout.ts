@@ -62,8 +62,11 @@ export function renderPage(
         ${advertiser !== null && advertiserBadge(advertiser, viewer)}
         ${canFind && finderButton()}
         ${navigationView(shell.navigation, {
-          ...{ publisherId: publisher?.id ?? null, advertiserId: advertiser?.id ?? null },
-          ...{ current: page.nav, viewer, counts },
+          publisherId: publisher?.id ?? null,
+          advertiserId: advertiser?.id ?? null,
+          current: page.nav,
+          viewer,
+          counts,
         })}
         ${accountMenu(viewer, page.nav)}
       </aside>

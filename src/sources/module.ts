@@ -40,8 +40,14 @@ export function createSources({ platform, catalog, accounts }: Needs) {
 }
 
 const entry: NavEntry = {
-  ...{ group: 'developers', rank: 35, key: 'sources', text: 'sources.title', words: 'navWords.sources' },
-  ...{ path: '/settings/sources', icon: 'sources', role: 'admin' },
+  group: 'developers',
+  rank: 35,
+  key: 'sources',
+  text: 'sources.title',
+  words: 'navWords.sources',
+  path: '/settings/sources',
+  icon: 'sources',
+  role: 'admin',
 };
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({

@@ -33,8 +33,16 @@ export async function raiseCampaignEvents({
   const facts = [...budgets.values()].map((budget) => {
     const { campaign, publisherId, metric, per, limit, spent, remaining, nextCost, nextEvent } = budget;
     const data = {
-      ...{ campaign_id: campaign.id, name: campaign.name, metric, per, limit, spent, remaining },
-      ...{ next_cost: nextCost, next_event: nextEvent, currency: campaign.payout.currency },
+      campaign_id: campaign.id,
+      name: campaign.name,
+      metric,
+      per,
+      limit,
+      spent,
+      remaining,
+      next_cost: nextCost,
+      next_event: nextEvent,
+      currency: campaign.payout.currency,
     };
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
@@ -54,8 +62,15 @@ async function behindFact(executor: Executor, { campaign, goal, delivery }: Purs
     publisherId: campaign.publisherId,
     subject: `${campaign.id} ${goal.metric} ${by} ${dayOf(nowMs)}`,
     data: {
-      ...{ campaign_id: campaign.id, name: campaign.name, metric: goal.metric, goal: goal.count, by },
-      ...{ percent, expected, delivered, held_back_by: await findHoldBacks(executor, campaign, nowMs) },
+      campaign_id: campaign.id,
+      name: campaign.name,
+      metric: goal.metric,
+      goal: goal.count,
+      by,
+      percent,
+      expected,
+      delivered,
+      held_back_by: await findHoldBacks(executor, campaign, nowMs),
     },
   };
 }

@@ -70,15 +70,32 @@ function toOutbox({ event, publisher }: PaidEvent, isUnbilled: boolean, session?
   const { kind, sessionId, offerId, atMs } = event;
   const id = postbackIdOf(event);
   return {
-    ...{ publisherId: publisher.id, event: postbackEvent, sessionId, pubUserId: session?.pub_user_id ?? null },
-    ...{ dev: false, nowMs: atMs, id },
+    publisherId: publisher.id,
+    event: postbackEvent,
+    sessionId,
+    pubUserId: session?.pub_user_id ?? null,
+    dev: false,
+    nowMs: atMs,
+    id,
     payload: () =>
       buildPostback({
-        ...{ id, status: 'recorded', event: kind, txnId: '', offerId, sessionId, atMs, ...moneyOf(event, isUnbilled) },
-        ...{ campaignId: event.campaign.id, advertiserName: event.campaign.advertiserName },
+        id,
+        status: 'recorded',
+        event: kind,
+        txnId: '',
+        offerId,
+        sessionId,
+        atMs,
+        ...moneyOf(event, isUnbilled),
+        campaignId: event.campaign.id,
+        advertiserName: event.campaign.advertiserName,
         ...loyaltyOf(event, publisher, isUnbilled),
-        ...{ clickAtMs: kind === 'click' ? atMs : null, conversionAtMs: null, voidAtMs: null, suspicious: null },
-        ...{ pubUserId: session?.pub_user_id ?? null, custom: session?.custom ?? {} },
+        clickAtMs: kind === 'click' ? atMs : null,
+        conversionAtMs: null,
+        voidAtMs: null,
+        suspicious: null,
+        pubUserId: session?.pub_user_id ?? null,
+        custom: session?.custom ?? {},
       }),
   };
 }

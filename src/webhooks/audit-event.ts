@@ -43,8 +43,12 @@ export const auditRecorded: EventType = {
       publisher_id: 1,
       number: 42,
       at: new Date(nowMs).toISOString(),
-      ...{ actor_kind: 'user', actor_id: 1, actor_label: 'ann@publisher.example' },
-      ...{ action: 'update', resource: 'offers', resource_id: '1' },
+      actor_kind: 'user',
+      actor_id: 1,
+      actor_label: 'ann@publisher.example',
+      action: 'update',
+      resource: 'offers',
+      resource_id: '1',
       changes: { title: { old: 'One box free', new: 'Two boxes free' } },
       hash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
     }),
@@ -63,7 +67,12 @@ export async function sendAuditEvents(pool: pg.Pool, nowMs: number): Promise<num
     await enqueue(
       executor,
       entries.map((entry) => ({
-        ...{ publisherId: entry.publisher_id, event, sessionId: null, pubUserId: null, dev: false, nowMs },
+        publisherId: entry.publisher_id,
+        event,
+        sessionId: null,
+        pubUserId: null,
+        dev: false,
+        nowMs,
         payload: () => payloadOf(entry),
       })),
     );

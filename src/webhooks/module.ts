@@ -47,7 +47,11 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
   catalog.extensions.fetchFont = createFetchFile(fontSender, maxFontBytes);
   registerWebhookGauges(metrics.registry, pool, now);
   const deps: WebhookDeps = {
-    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth, sender },
+    ...platform.deps,
+    catalog: catalog.store,
+    management: catalog.management,
+    auth: accounts.auth,
+    sender,
     activity: createEndpointActivity(now),
     dispatcherMetrics: createDispatcherMetrics(metrics.registry),
   };
@@ -90,13 +94,25 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
 
 const navigationOf = (count: (publisherId: number) => Promise<number>): readonly NavEntry[] => [
   {
-    ...{ group: 'developers', rank: 30, key: 'webhooks', text: 'nav.webhooks', words: 'navWords.webhooks' },
-    ...{ path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
+    group: 'developers',
+    rank: 30,
+    key: 'webhooks',
+    text: 'nav.webhooks',
+    words: 'navWords.webhooks',
+    path: '/settings/webhooks',
+    icon: 'webhooks',
+    role: 'analyst',
     count,
     countText: 'endpointStatus.failing',
   },
   {
-    ...{ group: 'developers', rank: 40, key: 'deliveries', text: 'nav.deliveries', words: 'navWords.deliveries' },
-    ...{ path: '/deliveries', icon: 'deliveries', role: 'analyst' },
+    group: 'developers',
+    rank: 40,
+    key: 'deliveries',
+    text: 'nav.deliveries',
+    words: 'navWords.deliveries',
+    path: '/deliveries',
+    icon: 'deliveries',
+    role: 'analyst',
   },
 ];

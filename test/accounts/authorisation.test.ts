@@ -46,7 +46,11 @@ async function ask(
 ): Promise<Answer> {
   const remoteAddress = `10.${++addresses >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
   const answer = await t.app.inject({
-    ...{ method: method as 'GET', url, headers, remoteAddress, payloadAsStream: true },
+    method: method as 'GET',
+    url,
+    headers,
+    remoteAddress,
+    payloadAsStream: true,
     ...(body !== undefined && { payload: body }),
   });
   const stream = answer.stream();

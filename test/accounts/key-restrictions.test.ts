@@ -28,7 +28,8 @@ type Call = { method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'; payload?: ob
 /** A call of a client behind the trusted proxy. */
 const call = async ({ key }: Pick<Made, 'key'>, url: string, { method = 'GET', payload, headers, from }: Call = {}) => {
   const answer = await t.app.inject({
-    ...{ method, url },
+    method,
+    url,
     headers: { authorization: `Bearer ${key}`, 'x-forwarded-for': from ?? '203.0.113.7', ...headers },
     ...(payload !== undefined && { payload }),
   });

@@ -112,7 +112,10 @@ describe('a key', () => {
     const makeWith = async (key: string, name: string) => {
       const headers = { authorization: `Bearer ${key}` };
       const answer = await t.app.inject({
-        ...{ method: 'POST', url: '/manage/v1/keys', headers, payload: { name, ...given } },
+        method: 'POST',
+        url: '/manage/v1/keys',
+        headers,
+        payload: { name, ...given },
       });
       return answer.json().data as { id: number; key: string; limited_by_keys: number[] };
     };

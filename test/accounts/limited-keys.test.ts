@@ -18,11 +18,17 @@ beforeAll(async () => {
   const add = async (path: string, body: object): Promise<number> =>
     (await me.call('POST', path, body)).body.data.id as number;
   const campaign = await add('/campaigns', {
-    ...{ advertiser_id: mine.advertiser, name: 'Other', landing_url: 'https://other.example/' },
+    advertiser_id: mine.advertiser,
+    name: 'Other',
+    landing_url: 'https://other.example/',
   });
   theirs = { campaign, offer: await add('/offers', { campaign_id: campaign, title: 'Other offer' }) };
   theirs.creative = await add('/creatives', {
-    ...{ offer_id: theirs.offer, url: 'https://cdn.example/a.png', type: 'png', width: 60, height: 60 },
+    offer_id: theirs.offer,
+    url: 'https://cdn.example/a.png',
+    type: 'png',
+    width: 60,
+    height: 60,
   });
   await add('/placements', { name: 'secret' });
 });
@@ -107,7 +113,8 @@ describe('a key limited to one campaign', () => {
     expect(await campaignsOf(`?campaignId=${theirs.campaign}`)).toBe('permission_denied');
     const two = await make({ campaigns: [mine.campaign, theirs.campaign] });
     expect(await two.fetchAt('checkout')).toMatchObject({
-      ...{ status: 403, body: { error: { details: [{ path: '/campaignId' }] } } },
+      status: 403,
+      body: { error: { details: [{ path: '/campaignId' }] } },
     });
   });
 

@@ -53,7 +53,9 @@ test('an admin makes, gives, changes and removes a role in the dashboard; the au
   expect((await admin.get(own('/settings/users'))).body).toContain(`<option value="${id}">`);
   expect((await admin.post(own(`/settings/users/${member.userId}`), { role: String(id) })).statusCode).toBe(303);
   expect(await roleOf(member)).toEqual({
-    ...{ id, name: 'Support', permissions: ['offers/management'] },
+    id,
+    name: 'Support',
+    permissions: ['offers/management'],
   });
   // In use: not removed, and said so.
   await admin.post(own(`/settings/roles/${id}/remove`), {});
@@ -98,10 +100,13 @@ test('nobody gives what they do not have: no role, no key, no member who may mor
   const key = await settings.post(own('/settings/keys'), { name: 'K', permissions: 'wallet' });
   expect(key.statusCode).toBe(403);
   const narrow = await t.operator.call('POST', `/keys?publisher_id=${ann.publisherId}`, {
-    ...{ name: 'Narrow', permissions: ['configurations'] },
+    name: 'Narrow',
+    permissions: ['configurations'],
   });
   const asKey = await t.app.inject({
-    ...{ method: 'POST', url: '/manage/v1/roles', payload: { name: 'By key', permissions: ['wallet'] } },
+    method: 'POST',
+    url: '/manage/v1/roles',
+    payload: { name: 'By key', permissions: ['wallet'] },
     headers: { authorization: `Bearer ${narrow.body.data.key}` },
   });
   expect(asKey.statusCode).toBe(403);

@@ -125,7 +125,9 @@ test('a receiver that does not answer is left after the deadline, and holds no r
   const slow = await receiver(() => {});
   await record(['one']);
   const sending = sendToSyslog({
-    ...{ pool: t.pool, setting: slow.setting, host: 'perks.example' },
+    pool: t.pool,
+    setting: slow.setting,
+    host: 'perks.example',
     send: (setting, messages) => sendSyslog(setting, messages, { deadlineMs: 300 }),
   });
   const failed = expect(sending).rejects.toThrow('in time');
@@ -179,8 +181,16 @@ test('over UDP, a message in each datagram', async () => {
 
 test('an entry too long for a receiver goes without its changes, and says so', () => {
   const entry = {
-    ...{ publisher_id: 1, number: 1, at: '2026-11-24T10:00:00.000Z', actor_kind: 'user', actor_id: 1 },
-    ...{ actor_label: 'ann', action: 'sign in\n', resource: 'offers', resource_id: '1', hash: '00' },
+    publisher_id: 1,
+    number: 1,
+    at: '2026-11-24T10:00:00.000Z',
+    actor_kind: 'user',
+    actor_id: 1,
+    actor_label: 'ann',
+    action: 'sign in\n',
+    resource: 'offers',
+    resource_id: '1',
+    hash: '00',
     changes: { terms: { old: null, new: 'ü'.repeat(40_000) } },
   };
   const message = syslogMessageOf(entry, 'perks.example').toString();

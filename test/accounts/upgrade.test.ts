@@ -37,8 +37,15 @@ beforeAll(async () => {
   await database.upgrade();
   after = await memberships();
   const oidc = {
-    ...{ issuer: provider.issuer, clientId, clientSecret, scopes: 'openid email', allowedDomains: ['example.com'] },
-    ...{ emailVerifiedClaim: 'email_verified', roleClaim: null, grants: [], defaultGrant: null },
+    issuer: provider.issuer,
+    clientId,
+    clientSecret,
+    scopes: 'openid email',
+    allowedDomains: ['example.com'],
+    emailVerifiedClaim: 'email_verified',
+    roleClaim: null,
+    grants: [],
+    defaultGrant: null,
   };
   t = await createTestApp({ databaseUrl: database.url, config: { oidc } });
 });

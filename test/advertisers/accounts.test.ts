@@ -79,7 +79,9 @@ describe('an account of an advertiser', () => {
     await other.user.post(pathOf(other, `/campaigns/${other.campaign}`), proposed);
     const [theirs] = await draftsOf(other);
     const ofPublisher = await call('POST', 'drafts', {
-      ...{ resource: 'offers', row_id: own.offer, changes: { title: 'The publisher’s idea' } },
+      resource: 'offers',
+      row_id: own.offer,
+      changes: { title: 'The publisher’s idea' },
     });
     expect(theirs?.state).toBe('waiting');
     for (const id of [theirs?.id, ofPublisher.body.data.id]) {
@@ -126,14 +128,20 @@ test('rules approve by themselves: of a trusted advertiser all, else what change
   const stateAfter = async (fields: object): Promise<string | undefined> => {
     const { landing_url, offer_description } = (await call('GET', `campaigns/${other.campaign}`)).body.data;
     await other.user.post(pathOf(other, `/campaigns/${other.campaign}`), {
-      ...{ landing_url, offer_description, start_at: '', end_at: '', note: '', ...fields },
+      landing_url,
+      offer_description,
+      start_at: '',
+      end_at: '',
+      note: '',
+      ...fields,
     });
     return (await draftsOf(other))[0]?.state;
   };
   await call('PATCH', `publishers/${t.publisher.id}`, { dates_approved: true });
   expect(await stateAfter({ end_at: '2031-01-01T00:00:00Z' })).toBe('live');
   expect((await call('GET', `campaigns/${other.campaign}`)).body.data.rules).toMatchObject({
-    ...{ ...campaign.rules, schedule: { end_at: '2031-01-01T00:00:00Z' } },
+    ...campaign.rules,
+    schedule: { end_at: '2031-01-01T00:00:00Z' },
   });
   expect(await stateAfter({ end_at: '2032-01-01T00:00:00Z', landing_url: 'https://x.example/' })).toBe('waiting');
   await call('PATCH', `advertisers/${other.id}`, { trusted: true });

@@ -69,7 +69,9 @@ describe('a picture that an advertiser hands in', () => {
     expect((await propose()).headers.location).toMatch(/\/drafts\/\d+$/);
     const draft = await draftOf();
     expect(draft).toMatchObject({
-      ...{ state: 'waiting', resource: 'creatives', row_id: null },
+      state: 'waiting',
+      resource: 'creatives',
+      row_id: null,
       changes: { offer_id: own.offer, creative_type: 'hero_image', type: 'png', width: 60, height: 30 },
     });
     expect(await picturesOf(own.offer)).toEqual(before);
@@ -229,7 +231,8 @@ describe('the first picture of a new offer', () => {
     expect(sent.headers.location).toBe(`/dashboard/p/${t.publisher.id}/drafts/${id}`);
     const live_at = new Date(Date.now() + 3_600_000).toISOString();
     expect((await call('POST', `drafts/${id}/approve`, { live_at })).body.data).toMatchObject({
-      ...{ state: 'scheduled', has_picture: true },
+      state: 'scheduled',
+      has_picture: true,
     });
     await t.pool.query("update drafts set live_at = now() - interval '1 second' where id = $1", [id]);
     await runSchedule(t);

@@ -25,7 +25,10 @@ const { hook, dispatcher, end } = createParts(() => t);
 beforeAll(async () => {
   server = await startMailServer();
   const mail = {
-    ...{ host: '127.0.0.1', port: server.port, secure: false, from: 'Perkwire <perkwire@example.com>' },
+    host: '127.0.0.1',
+    port: server.port,
+    secure: false,
+    from: 'Perkwire <perkwire@example.com>',
     credentials: { user: 'user', password: 'secret' },
   };
   t = await createTestApp({ config: { mail } });
@@ -119,7 +122,9 @@ test('a placement that earns half of last week is told once, and again after it 
   const nowMs = Date.UTC(2026, 10, 18, 15, 20);
   await t.pool.query("select create_report_partitions('2026-11-01', '2026-11-30')");
   const hour = (back: number, fact: object) => ({
-    ...{ at: new Date(Date.UTC(2026, 10, 18, 14) - back * hourMs), placement: 'drop-test', offerId: 1 },
+    at: new Date(Date.UTC(2026, 10, 18, 14) - back * hourMs),
+    placement: 'drop-test',
+    offerId: 1,
     ...fact,
   });
   const lastWeek = { sessions: 100, filled_sessions: 90, clicks: 10, revenue_micros: 5_000_000 };
@@ -253,9 +258,12 @@ test('a channel that is refused, also for too many tests, is shown as it was typ
   const { url } = await hook((response) => void response.writeHead(500).end());
   const add = (typed: string, language: string) =>
     t.app.inject({
-      ...{ method: 'POST', url: `/dashboard/p/${id}/alerts/channels` },
+      method: 'POST',
+      url: `/dashboard/p/${id}/alerts/channels`,
       headers: {
-        ...{ cookie: admin.cookie, origin, 'accept-language': language },
+        cookie: admin.cookie,
+        origin,
+        'accept-language': language,
         'content-type': 'application/x-www-form-urlencoded',
       },
       payload: new URLSearchParams({

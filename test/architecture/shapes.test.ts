@@ -17,3 +17,10 @@ test('no object of a fetch has a property behind a spread (docs/adr/0022-spread-
   );
   expect(found).toEqual([]);
 });
+
+test('no object spreads a literal: its properties stand one on a line', () => {
+  const spreads = [...sources.values()].flatMap(({ path, text }) =>
+    [...text.matchAll(/\.\.\.\{/g)].map(({ index }) => `${path}:${text.slice(0, index).split('\n').length}`),
+  );
+  expect(spreads).toEqual([]);
+});

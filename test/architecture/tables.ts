@@ -68,7 +68,8 @@ export const tables: Record<string, Ownership> = {
   advertisers: {
     owner: 'catalog',
     readers: {
-      ...{ tracking: conversionOfClick, coupons: codeOfAdvertiser },
+      tracking: conversionOfClick,
+      coupons: codeOfAdvertiser,
       drafts: 'drafts of trusted advertisers are approved by themselves',
       accounts: 'accounts of an advertiser open its pages alone',
     },
@@ -94,7 +95,8 @@ export const tables: Record<string, Ownership> = {
     readers: {
       drafts: 'drafts of campaigns that other publishers serve are approved by operators',
       advertisers: 'an advertiser sees who is served its campaigns',
-      ...{ tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
+      tracking: conversionOfClick,
+      experiments: 'a campaign that is held out is served to the publisher',
     },
   },
   catalog_version: { owner: 'catalog', readers: { dashboard: 'the system page compares it with each process' } },

@@ -169,7 +169,8 @@ test('the privacy desk shows the attributes of a user', async () => {
   await me.call('PUT', '/users/u1', { attributes: { plan: 'gold-plan' } });
   const admin = await signInAs(t, 'admin', me.publisherId);
   const found = await admin.post(`/dashboard/p/${me.publisherId}/settings/privacy`, {
-    ...{ identifier: 'u1', named_by: 'pub_user_id' },
+    identifier: 'u1',
+    named_by: 'pub_user_id',
   });
   expect([found.statusCode, found.body]).toEqual([200, expect.stringContaining('gold-plan')]);
 });

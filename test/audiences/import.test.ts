@@ -43,7 +43,8 @@ test('a file of ids becomes members, each once, and its bad rows are counted, th
   expect(await size()).toBe(20_000);
   expect((await me.call('DELETE', '/audiences/list/members', { ids: ['u19999', 'u0'] })).body.data.removed).toBe(2);
   expect(await imported(gzipSync('u0\nu19999\nu7'), { headers: { 'content-encoding': 'gzip' } })).toMatchObject({
-    ...{ rows: 3, added: 2 },
+    rows: 3,
+    added: 2,
   });
   const { body } = await me.call('GET', '/audiences/list/imports');
   expect((body.data as unknown as Imported[]).map(({ state, added }) => [state, added])).toEqual([

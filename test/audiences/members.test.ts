@@ -57,7 +57,9 @@ test.each([{}, caps, totals, { ...caps, ...totals }])(
     const second = await fetched();
     expect(second.offers).toHaveLength(0);
     expect((await remove('customers', { ids: ['u1', 'nobody'] })).body.data).toEqual({
-      ...{ key: 'customers', removed: 1, size: 0 },
+      key: 'customers',
+      removed: 1,
+      size: 0,
     });
     expect(await shown()).toBe(1);
     expect(await shown({ consent: 0 })).toBe(0);

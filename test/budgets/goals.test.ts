@@ -35,7 +35,8 @@ test('only the time in which the campaign runs is planned', () => {
 const probability = (delivered: number | undefined, nowMs = halfway): number =>
   goalProbability(rulesWith(), {
     totals: new Map([['1', delivered === undefined ? {} : { goal: delivered }]]),
-    ...{ model: emptyModel, nowMs },
+    model: emptyModel,
+    nowMs,
   });
 
 test('a campaign behind its plan is put first, more so the further, and always from some distance on', () => {
@@ -58,7 +59,9 @@ test('towards the end the little that is missing is enough; what is delivered, o
 test('a shortfall that chance explains is no reason for an alert', () => {
   const behind = (expected: number, delivered: number): boolean =>
     isBehind({
-      ...{ expected, delivered, percent: Math.round((100 * delivered) / expected) },
+      expected,
+      delivered,
+      percent: Math.round((100 * delivered) / expected),
       onTrack: delivered >= expected * 0.9,
     });
   expect(behind(5, 1)).toBe(false);

@@ -61,13 +61,19 @@ test('an own event is capped in all, each counted once, and the campaign says ho
   await Promise.all(offers.map((offer) => call(t, offer?.events.quiz as string)));
   const usage = async () => (await manage('GET', `campaigns/${campaignId}`)).json().data.usage;
   const standing = {
-    ...{ publisher_id: null, metric: 'own:video', per: 'lifetime', limit: 3, reserved: 0, unbilled: 0 },
-    ...{ next_cost: 1, planned: null },
+    publisher_id: null,
+    metric: 'own:video',
+    per: 'lifetime',
+    limit: 3,
+    reserved: 0,
+    unbilled: 0,
+    next_cost: 1,
+    planned: null,
   };
-  expect(await usage()).toEqual([{ ...standing, ...{ spent: 2, remaining: 1, exhausted: false } }]);
+  expect(await usage()).toEqual([{ ...standing, spent: 2, remaining: 1, exhausted: false }]);
   expect(await shownTo('u4')).toBeDefined();
   await call(t, offers[2]?.events.video as string);
-  expect(await usage()).toEqual([{ ...standing, ...{ spent: 3, remaining: 0, exhausted: true } }]);
+  expect(await usage()).toEqual([{ ...standing, spent: 3, remaining: 0, exhausted: true }]);
   await t.deps.catalog.refresh();
   await expect.poll(() => shownTo('u5')).toBeUndefined();
   const { data } = (await manage('POST', 'explain', { placement: 'checkout', pub_user_id: 'u5' })).json();
@@ -92,7 +98,11 @@ test('a cap names own events only as they can be named', async () => {
 
 test('histories keep own events apart by name, also when they are written again', () => {
   const of = (name: string) => ({
-    ...{ event: exposureEvent(`own:${name}`), offerId: 1, campaignId: 2, advertiserId: 3, atMs: 4 },
+    event: exposureEvent(`own:${name}`),
+    offerId: 1,
+    campaignId: 2,
+    advertiserId: 3,
+    atMs: 4,
   });
   const exposures = [of('video'), of('quiz'), { ...of('video'), count: 7 }];
   const session = '0193a1b2-c3d4-7000-8000-123456789abc';

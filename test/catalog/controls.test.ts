@@ -161,7 +161,10 @@ describe('a decision', () => {
 
 test('of each list of what is allowed an offer must match an entry, and it is said which one it does not', () => {
   const offer = offerWith({
-    ...{ category: 'Shoes', advertiserName: 'Lucky', advertiserId: 9, landingUrl: 'https://www.lucky.example/' },
+    category: 'Shoes',
+    advertiserName: 'Lucky',
+    advertiserId: 9,
+    landingUrl: 'https://www.lucky.example/',
   });
   const cases: [NonNullable<Given['allowed']>, object | null][] = [
     [{ categories: ['shoes'], brands: ['LUCKY'], advertisers: [9], domains: ['lucky.example'] }, null],

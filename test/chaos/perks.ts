@@ -103,9 +103,15 @@ export async function perkRun(
     const wrong = [...told].filter(([session, coupon]) => (coupon?.code ?? null) !== (given.get(session) ?? null));
     const sent = await judgeMails(pool, mails.received, consented);
     const verdict = {
-      ...{ kills, wraps: told.size, repeated, codes: codes.length },
-      ...{ twice: given.size - found.size, lost: codes.filter((code) => !found.has(code)).length },
-      ...{ wrong: wrong.length, afterHold: taken.afterHold, ...sent },
+      kills,
+      wraps: told.size,
+      repeated,
+      codes: codes.length,
+      twice: given.size - found.size,
+      lost: codes.filter((code) => !found.has(code)).length,
+      wrong: wrong.length,
+      afterHold: taken.afterHold,
+      ...sent,
     };
     const broken = verdict.twice + verdict.lost + verdict.wrong + verdict.afterHold + sent.missing + sent.phantom;
     return { ok: broken === 0 && verdict.wraps > 0 && verdict.mails > 0, ...verdict };

@@ -17,7 +17,12 @@ export async function runCommand(
   stderr.on('data', (chunk) => (err += chunk));
   const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
   const code = await runCommandLine(args, {
-    ...{ commands, env, stdin, stderr, outputOf, signal },
+    commands,
+    env,
+    stdin,
+    stderr,
+    outputOf,
+    signal,
   });
   for (const stream of [stdout, stderr]) await finished(stream.end());
   return { code, out, err };

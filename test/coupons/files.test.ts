@@ -110,7 +110,11 @@ test('a dry run describes the file, counts duplicates of file and pool, and writ
   await coupons.add(offer, { codes: ['E1'] });
   const { data } = await send("Voucher;Valid\nE1;x\nE2;x\n'E2;x\nE3;x", '?dry_run=true');
   expect(data).toMatchObject({
-    ...{ separator: ';', header: true, rows: 4, bad: 0, duplicates: 2 },
+    separator: ';',
+    header: true,
+    rows: 4,
+    bad: 0,
+    duplicates: 2,
     columns: [
       { name: 'Voucher', used_as: 'code' },
       { name: 'Valid', used_as: null },

@@ -23,8 +23,13 @@ test('an operator is led to the overview of the only publisher, else to the list
 async function addPublisher(name: string): Promise<string> {
   const operator = await signInAs(t, 'operator');
   const made = await operator.post('/dashboard/operator/publishers', {
-    ...{ name, time_zone: 'berlin', offers_per_response: '3', delivery_percentage: '100' },
-    ...{ currency_name: 'points', currency_multiplier: '1', unit_enabled: 'on' },
+    name,
+    time_zone: 'berlin',
+    offers_per_response: '3',
+    delivery_percentage: '100',
+    currency_name: 'points',
+    currency_multiplier: '1',
+    unit_enabled: 'on',
   });
   expect(textOf(made.body)).toBe('');
   return /^\/dashboard\/p\/\d+/.exec(String(made.headers.location))?.[0] ?? '';
@@ -52,7 +57,12 @@ test('first steps of a publisher without offers begin with advertiser, campaign 
     name: 'Loaves',
     advertiser_id: advertiserId,
     landing_url: 'https://bramble.example/',
-    ...{ priority: '50', weight: '0', payout_kind: 'cpc', payout_amount: '1', payout_currency: 'EUR', active: 'on' },
+    priority: '50',
+    weight: '0',
+    payout_kind: 'cpc',
+    payout_amount: '1',
+    payout_currency: 'EUR',
+    active: 'on',
     click_id_param: 'click_id',
     ranking: 'learned',
     'rules.pacing': 'asap',
@@ -62,7 +72,11 @@ test('first steps of a publisher without offers begin with advertiser, campaign 
   expect(toOffer).toMatch(/\/offers\/new\?campaign_id=\d+$/);
   const offer = await operator.post(`${base}/offers`, {
     campaign_id: toOffer.split('=')[1] ?? '',
-    ...{ title: 'A loaf', cta_yes: 'Yes', cta_no: 'No', weight: '0', active: 'on' },
+    title: 'A loaf',
+    cta_yes: 'Yes',
+    cta_no: 'No',
+    weight: '0',
+    active: 'on',
   });
   expect(offer.statusCode).toBe(303);
   expect(textOf(await steps())).toContain('3 of ');

@@ -249,7 +249,12 @@ describe('from an empty database, in the browser only', () => {
     const publisherId = Number(base.split('/').at(-1));
     const { pool } = demo.t;
     const one = {
-      ...{ publisherId, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false, nowMs: Date.now() },
+      publisherId,
+      event: 'usp.selection',
+      sessionId: null,
+      pubUserId: null,
+      dev: false,
+      nowMs: Date.now(),
       payload: () => Buffer.from('{"body":{}}'),
     };
     const ids = await transaction(pool, (executor) =>

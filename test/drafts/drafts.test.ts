@@ -37,7 +37,8 @@ describe('where a publisher approves changes', () => {
   test('a key without the permission saves what is not material, and nothing else', async () => {
     expect((await manager('PATCH', `offers/${offer}`, { weight: 7 })).status).toBe(200);
     expect(await manager('PATCH', `offers/${offer}`, { title: 'New' })).toMatchObject({
-      ...{ status: 403, code: 'approval_required' },
+      status: 403,
+      code: 'approval_required',
     });
     const { campaign_id } = (await admin('GET', `offers/${offer}`)).body.data;
     expect((await manager('POST', 'offers', { campaign_id, title: 'New' })).code).toBe('approval_required');
@@ -74,7 +75,8 @@ describe('where a publisher approves changes', () => {
     expect((await manager('PATCH', `publishers/${t.publisher.id}`, { approval_required: false })).status).toBe(403);
     const [advertiser] = (await admin('GET', 'advertisers?limit=1')).body.data;
     expect(await manager('PATCH', `advertisers/${advertiser.id}`, { trusted: true })).toMatchObject({
-      ...{ status: 400, details: [{ path: '/trusted' }] },
+      status: 400,
+      details: [{ path: '/trusted' }],
     });
   });
 });
@@ -170,7 +172,8 @@ describe('a draft', () => {
     await runSchedule(t);
     expect(await titleOf(offer)).toBe('On Friday');
     expect((await admin('GET', `drafts/${late.id}`)).body.data).toMatchObject({
-      ...{ state: 'waiting', reason: expect.stringContaining('is now "On Friday"') },
+      state: 'waiting',
+      reason: expect.stringContaining('is now "On Friday"'),
     });
   });
 
@@ -180,7 +183,8 @@ describe('a draft', () => {
     const live_at = new Date(clock + 3_600_000).toISOString();
     const body = { live_at, row_etag: await etagOf(offer) };
     expect((await admin('POST', `drafts/${draft.id}/approve`, body)).body.data).toMatchObject({
-      ...{ state: 'scheduled', base: { title: 'Changed since' } },
+      state: 'scheduled',
+      base: { title: 'Changed since' },
     });
     clock += 3_600_000;
     await runSchedule(t);

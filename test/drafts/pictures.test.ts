@@ -40,7 +40,9 @@ async function hand(fields: Readonly<Record<string, unknown>>, given: Given = {}
   form.set('image', new Blob([new Uint8Array(bytes)], { type }), 'a.bin');
   const sent = new Response(form);
   const answer = await t.app.inject({
-    ...{ method: 'POST', url: '/manage/v1/drafts', payload: Buffer.from(await sent.arrayBuffer()) },
+    method: 'POST',
+    url: '/manage/v1/drafts',
+    payload: Buffer.from(await sent.arrayBuffer()),
     headers: { authorization: `Bearer ${key}`, 'content-type': String(sent.headers.get('content-type')), ...headers },
   });
   const body = answer.json();

@@ -111,7 +111,8 @@ describe('who is in which arm', () => {
 
   test('where those outside are the control, users whose turn has not come are of neither', async () => {
     await api.start({
-      ...{ key: 'half', arms: [arm('b', 0.5, { offers_per_response: 1 })] },
+      key: 'half',
+      arms: [arm('b', 0.5, { offers_per_response: 1 })],
       ramp: [{ after_hours: 0, share: 0.5 }],
     });
     for (const pub_user_id of users) await api.fetch({ pub_user_id });
@@ -203,7 +204,9 @@ describe('hold-outs', () => {
     });
     const again = await api.call('GET', `/manage/v1/sessions/${data.session_id}/decision`);
     expect(again.body.data, JSON.stringify(again.body)).toMatchObject({
-      ...{ identical: true, offers: [], experiments: [{ key: 'out', arm: 'holdout' }] },
+      identical: true,
+      offers: [],
+      experiments: [{ key: 'out', arm: 'holdout' }],
       would_have_shown: [expect.any(Number), expect.any(Number), expect.any(Number)],
     });
     await t.pool.query("update campaigns set rules = '{}'");

@@ -39,7 +39,10 @@ test('a rotation of the pepper in the middle changes nobody’s arm, and counts 
   const order = async (t: TestApp, turn: number) => {
     for (const pub_user_id of users)
       await callsOf(t).call('POST', '/manage/v1/outcomes', {
-        ...{ pub_user_id, name: 'order', value: 10, id: `${turn} ${pub_user_id}` },
+        pub_user_id,
+        name: 'order',
+        value: 10,
+        id: `${turn} ${pub_user_id}`,
       });
   };
   const arms = await visit(before);

@@ -43,7 +43,9 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   port = (server.address() as AddressInfo).port;
   sender = createSender({
-    ...{ allowNets: parseNets('127.0.0.0/8'), allowHttp: true, userAgent: 'test' },
+    allowNets: parseNets('127.0.0.0/8'),
+    allowHttp: true,
+    userAgent: 'test',
     lookup: async (name) => {
       if (name.startsWith('gone.')) throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' });
       return [{ address: name.startsWith('private.') ? '10.0.0.1' : '127.0.0.1', family: 4 }];
@@ -51,8 +53,15 @@ beforeAll(async () => {
   });
   const looks = new Counter({ name: 'looks', help: 'looks', labelNames: ['result'], registers: [new Registry()] });
   deps = {
-    ...{ pool: t.pool, management: t.deps.management, kinds: { campaigns, offers }, sender, looks },
-    ...{ callMs: 5000, logger: t.deps.logger, now: () => clock.ms, random: () => 0.5 },
+    pool: t.pool,
+    management: t.deps.management,
+    kinds: { campaigns, offers },
+    sender,
+    looks,
+    callMs: 5000,
+    logger: t.deps.logger,
+    now: () => clock.ms,
+    random: () => 0.5,
   };
 });
 afterAll(async () => {
@@ -113,8 +122,14 @@ test('a page that answers is found, after redirects that are counted, and looked
   expect(await look()).toBe(1);
   expect(calls).toEqual(['HEAD shop.com/sale?c=perkwire-check', 'HEAD www.shop.com/new']);
   expect(await page()).toMatchObject({
-    ...{ result: 'found', status: 200, redirects: 1, leads_to: 'www.shop.com', led_to: 'www.shop.com' },
-    ...{ looked_at: new Date(clock.ms).toISOString(), problem: null, paused_at: null },
+    result: 'found',
+    status: 200,
+    redirects: 1,
+    leads_to: 'www.shop.com',
+    led_to: 'www.shop.com',
+    looked_at: new Date(clock.ms).toISOString(),
+    problem: null,
+    paused_at: null,
   });
   expect(await look(dayMs / 2)).toBe(0);
   expect(await look(dayMs / 2)).toBe(1);
@@ -349,7 +364,7 @@ describe('the page of a secondary action', () => {
     handle = goneAtMore;
     for (let times = 0; times < 3; times += 1) await look();
     expect(await offerShown()).toMatchObject({
-      ...{ active: false },
+      active: false,
       page: { result: 'gone', status: 404, url: `http://more.com:${port}/more`, paused_at: expect.any(String) },
     });
     expect([(await shown()).active, await offersShown()]).toEqual([true, [other]]);
@@ -388,7 +403,8 @@ describe('the page of a secondary action', () => {
         : void response.end('hello');
     for (let times = 0; times < 3; times += 1) await look();
     expect(await offerShown()).toMatchObject({
-      ...{ active: false, page: { result: 'moved', leads_to: 'two.github.io', led_to: 'one.github.io' } },
+      active: false,
+      page: { result: 'moved', leads_to: 'two.github.io', led_to: 'one.github.io' },
     });
     expect((await shown()).active).toBe(true);
   });

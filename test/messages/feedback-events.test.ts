@@ -198,7 +198,9 @@ afterAll(() => t.close());
 
 const post = (provider: string, payload: string | Buffer, headers: Record<string, string> = {}) =>
   t.app.inject({
-    ...{ method: 'POST', url: `/messages/feedback/${provider}`, payload },
+    method: 'POST',
+    url: `/messages/feedback/${provider}`,
+    payload,
     headers: { 'content-type': 'application/json', ...headers },
   });
 const login = { authorization: `Basic ${Buffer.from(`pm:${postmarkPassword}`).toString('base64')}` };
@@ -361,14 +363,14 @@ describe('certificates of SNS', () => {
     `https://${host}/SimpleNotificationService-${name}.pem`;
   const messageWith = (url: string, over: Record<string, string> = {}) => {
     const message: Record<string, string> = {
-      ...{
-        Message: 'a text',
-        MessageId: '1',
-        Timestamp: new Date().toISOString(),
-        TopicArn: topic,
-        Type: 'Notification',
-      },
-      ...{ SigningCertURL: url, SignatureVersion: '2', ...over },
+      Message: 'a text',
+      MessageId: '1',
+      Timestamp: new Date().toISOString(),
+      TopicArn: topic,
+      Type: 'Notification',
+      SigningCertURL: url,
+      SignatureVersion: '2',
+      ...over,
     };
     const text = ['Message', 'MessageId', 'Timestamp', 'TopicArn', 'Type'].map((name) => `${name}\n${message[name]}\n`);
     return { ...message, Signature: sign('sha256', Buffer.from(text.join('')), keys.privateKey).toString('base64') };

@@ -21,7 +21,9 @@ afterAll(() => t.close());
 
 const post = (provider: string, body: string, headers: Record<string, string>) =>
   t.app.inject({
-    ...{ method: 'POST', url: `/messages/feedback/${provider}`, payload: body },
+    method: 'POST',
+    url: `/messages/feedback/${provider}`,
+    payload: body,
     headers: { 'content-type': 'application/json', ...headers },
   });
 const nowS = (): number => Math.floor(Date.now() / 1000);
@@ -110,8 +112,13 @@ describe('messages of Amazon SNS', () => {
   const url = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem';
   const signed = (over: Record<string, string>, names: readonly string[]) => {
     const message: Record<string, string> = {
-      ...{ Message: 'a text', MessageId: '1', Timestamp: '2026-11-24T00:00:00.000Z', TopicArn: topic },
-      ...{ SigningCertURL: url, SignatureVersion: '2', ...over },
+      Message: 'a text',
+      MessageId: '1',
+      Timestamp: '2026-11-24T00:00:00.000Z',
+      TopicArn: topic,
+      SigningCertURL: url,
+      SignatureVersion: '2',
+      ...over,
     };
     const text = names.map((name) => `${name}\n${message[name]}\n`).join('');
     return { ...message, Signature: sign('sha256', Buffer.from(text), keys.privateKey).toString('base64') };

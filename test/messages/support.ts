@@ -22,7 +22,9 @@ export function messageCalls(t: TestApp) {
   const usp = uspCalls(t);
   const call = (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object, key = 'demo-key') =>
     t.app.inject({
-      ...{ method, url: `/manage/v1/perk-messages${path}`, headers: { authorization: `Bearer ${key}` } },
+      method,
+      url: `/manage/v1/perk-messages${path}`,
+      headers: { authorization: `Bearer ${key}` },
       ...(payload === undefined ? {} : { payload }),
     });
   const logOf = async (session: string): Promise<Logged | undefined> => {

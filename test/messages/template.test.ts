@@ -78,7 +78,9 @@ test('a mail of ten perks stays below 100 kB, in one line of a subject, with a t
 test('a code is valid until the last day on which it is, by the calendar of the publisher', () => {
   const untilOf = (expires_at: string, timeZone: string): string => {
     const { text, html } = renderMessage({
-      ...{ ...about, timeZone, unsubscribeUrl },
+      ...about,
+      timeZone,
+      unsubscribeUrl,
       perks: [{ ...perk, coupon: { ...perk.coupon, expires_at } }],
     });
     const [until = ''] = /Valid until .*/.exec(text) ?? [];

@@ -32,9 +32,17 @@ test('answers of a campaign have what is spent, reserved, unbilled and planned o
   const saved = await me.call('PATCH', '/campaigns/2', { rules });
   const usage = [
     {
-      ...{ publisher_id: null, metric: 'budget', per: 'day', limit: 99 },
-      ...{ spent: 20.5, reserved: 9.5, unbilled: 1.25, planned: 50 },
-      ...{ remaining: 78.5, next_cost: expect.any(Number), exhausted: false },
+      publisher_id: null,
+      metric: 'budget',
+      per: 'day',
+      limit: 99,
+      spent: 20.5,
+      reserved: 9.5,
+      unbilled: 1.25,
+      planned: 50,
+      remaining: 78.5,
+      next_cost: expect.any(Number),
+      exhausted: false,
     },
   ];
   // The answer of the call that sets the budget has it, too.

@@ -125,8 +125,17 @@ test('a campaign has one state, and what people did counts before its budgets', 
 
 test('a campaign that is exhausted at one of two publishers is limited, at both exhausted', () => {
   const standing: Standing = {
-    ...{ publisherId: 1, metric: 'budget', per: 'day', limit: 10, spent: 9, reserved: 0, unbilled: 0, planned: null },
-    ...{ remaining: 1, nextCost: 2, exhausted: true },
+    publisherId: 1,
+    metric: 'budget',
+    per: 'day',
+    limit: 10,
+    spent: 9,
+    reserved: 0,
+    unbilled: 0,
+    planned: null,
+    remaining: 1,
+    nextCost: 2,
+    exhausted: true,
   };
   const status = { active: true, isStopped: false, isRemoved: false, schedule: {}, publisherIds: [1, 2] };
   const open = { ...standing, spent: 0, remaining: 10, exhausted: false };
@@ -154,8 +163,14 @@ test('campaign.budget_reached is sent once per period when the rest does not pay
   const [first, ...more] = await raise(noon);
   expect(more).toEqual([]);
   expect(first.data).toMatchObject({
-    ...{ per: 'day', metric: 'budget', limit: 30, spent: 24, remaining: 6 },
-    ...{ next_cost: 12, next_event: 'conversion', currency: 'EUR' },
+    per: 'day',
+    metric: 'budget',
+    limit: 30,
+    spent: 24,
+    remaining: 6,
+    next_cost: 12,
+    next_event: 'conversion',
+    currency: 'EUR',
   });
   await setSpent(2, { spent: 30 }, day(noon));
   expect(await raise(noon)).toHaveLength(1);

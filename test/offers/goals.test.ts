@@ -111,7 +111,10 @@ const heldBackBy = Object.entries(costs).map(([rule, share]) => ({ rule, share }
 test('of one that is behind, page and answers say what each rule costs; of one on track, they do not', async () => {
   nowMs = startMs + hours(8);
   const decided = Object.entries({ ...costs, shown: 0.05 }).map(([outcome, share]) => ({
-    ...{ publisherId: t.publisher.id, campaignId: id, outcome, decisions: share * 1e9 },
+    publisherId: t.publisher.id,
+    campaignId: id,
+    outcome,
+    decisions: share * 1e9,
   }));
   await writeOutcomes(t.pool, decided, nowMs);
   expect(await deliveryOf()).toMatchObject({ on_track: false, held_back_by: heldBackBy });
@@ -140,8 +143,14 @@ test('one that falls behind is told once a day, with what holds it back; metrics
   expect(rows).toEqual([
     {
       data: {
-        ...{ campaign_id: id, name: expect.any(String), metric: 'impressions', goal: 1000, by: goal.by },
-        ...{ percent: expect.any(Number), expected: expect.any(Number), delivered: expect.any(Number) },
+        campaign_id: id,
+        name: expect.any(String),
+        metric: 'impressions',
+        goal: 1000,
+        by: goal.by,
+        percent: expect.any(Number),
+        expected: expect.any(Number),
+        delivered: expect.any(Number),
         held_back_by: heldBackBy,
       },
     },
@@ -165,7 +174,10 @@ test('a goal is set and cleared in the form of its campaign', async () => {
     const shown = { name, advertiser_id, landing_url, priority, weight, payout_kind, payout_currency, payout_amount };
     const answer = await editor.post(path, {
       ...Object.fromEntries(Object.entries(shown).map(([key, value]) => [key, String(value)])),
-      ...{ ranking: 'learned', click_id_param: 'click_id', active: 'on', ...fields },
+      ranking: 'learned',
+      click_id_param: 'click_id',
+      active: 'on',
+      ...fields,
     });
     return {
       status: answer.statusCode,

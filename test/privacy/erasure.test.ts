@@ -286,14 +286,13 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
     // As calls write it that had read the session before.
     const events = [
       {
-        ...{
-          publisherId: t.publisher.id,
-          event: 'conversion',
-          sessionId: click.sessionId,
-          pubUserId: user.pub_user_id,
-          dev: false,
-        },
-        ...{ payload: () => Buffer.from(JSON.stringify(user)), nowMs: t.clock.ms },
+        publisherId: t.publisher.id,
+        event: 'conversion',
+        sessionId: click.sessionId,
+        pubUserId: user.pub_user_id,
+        dev: false,
+        payload: () => Buffer.from(JSON.stringify(user)),
+        nowMs: t.clock.ms,
       },
     ];
     const [id] = await transaction(t.pool, (executor) => enqueue(executor, events));

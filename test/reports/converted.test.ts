@@ -43,7 +43,10 @@ describe('a converted total', () => {
   test('needs no rate for the reporting currency itself, and none for days without money', () => {
     const none = exchangeRatesOf(null, []);
     expect(convertTotal([{ day: '2026-11-01', money: [money('CHF', 3)] }], none, 'CHF')).toEqual({
-      ...{ currency: 'CHF', revenue: 3, unbilled: 0, rates_as_of: null },
+      currency: 'CHF',
+      revenue: 3,
+      unbilled: 0,
+      rates_as_of: null,
     });
     expect(convertTotal([], none, 'CHF')).toMatchObject({ revenue: 0 });
   });

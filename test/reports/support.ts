@@ -74,7 +74,14 @@ const factColumns = ['publisher_id', 'at', 'placement', 'offer_id', 'campaign_id
 export async function addSums({ pool, publisher }: TestApp, facts: readonly HourFact[]): Promise<void> {
   const rows = facts.map(({ at, offerId, campaignId = 1, country = 'DE', device = 'mobile', os = 'ios', ...fact }) => ({
     ...Object.fromEntries(metricNames.map((name) => [name, 0])),
-    ...{ ...fact, at, country, device, os, publisher_id: publisher.id, offer_id: offerId, campaign_id: campaignId },
+    ...fact,
+    at,
+    country,
+    device,
+    os,
+    publisher_id: publisher.id,
+    offer_id: offerId,
+    campaign_id: campaignId,
   }));
   const types = [...factColumns.map((name) => [name, typeOf(name)]), ...metricNames.map((name) => [name, 'bigint'])];
   for (const grain of keptGrains) {

@@ -98,9 +98,14 @@ test.each([
   const supervisor = createSupervisor({
     assignments: [{ roles: ['api'], first: true, processes: 2, embeddedUrl: null }],
     start: (assignment) => ({
-      ...{ pid: 1, assignment, isReady: () => false, ready: Promise.resolve(false) },
-      ...{ ended: Promise.resolve({ code, signal, served: false, livedMs: 1 }) },
-      ...{ send: () => {}, onReport: () => {}, kill: () => {} },
+      pid: 1,
+      assignment,
+      isReady: () => false,
+      ready: Promise.resolve(false),
+      ended: Promise.resolve({ code, signal, served: false, livedMs: 1 }),
+      send: () => {},
+      onReport: () => {},
+      kill: () => {},
     }),
     shutdownTimeoutMs: 1,
     logger: createLogger('silent'),
@@ -118,8 +123,14 @@ test('a process that dies at once again and again is given up, with a sentence',
       starts += 1;
       const served = starts === 1;
       return {
-        ...{ pid: starts, assignment, isReady: () => served, ready: Promise.resolve(served) },
-        ...{ ended: Promise.resolve(died), send: () => {}, onReport: () => {}, kill: () => {} },
+        pid: starts,
+        assignment,
+        isReady: () => served,
+        ready: Promise.resolve(served),
+        ended: Promise.resolve(died),
+        send: () => {},
+        onReport: () => {},
+        kill: () => {},
       };
     },
     shutdownTimeoutMs: 1,

@@ -29,7 +29,8 @@ test('the mapping is written one a line, read back in words, and what became of 
     group_traits: {},
     audiences: { is_customer: 'customers' },
     events: { 'Order Completed': { name: 'order', value: 'revenue' }, Visited: { name: 'visit' } },
-    ...{ create_audiences: true, has_secret: false },
+    create_audiences: true,
+    has_secret: false,
   });
   const traits = { plan: 'gold-plan', is_customer: true };
   await me.call('POST', '/sources/segment', { type: 'identify', messageId: 'm1', userId: 'u1', traits });

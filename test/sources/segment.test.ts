@@ -26,7 +26,10 @@ beforeEach(async () => {
 
 let ids = 0;
 const event = (type: string, more: object = {}) => ({
-  ...{ type, messageId: `m-${++ids}`, userId: 'u1', timestamp: new Date(clock.ms).toISOString() },
+  type,
+  messageId: `m-${++ids}`,
+  userId: 'u1',
+  timestamp: new Date(clock.ms).toISOString(),
   ...more,
 });
 const at = (agoMs: number) => ({ timestamp: new Date(clock.ms - agoMs).toISOString() });
@@ -75,7 +78,9 @@ test('what a source tells decides the next fetch', async () => {
   const shown = async (user: string) => {
     const payload = { placement: 'checkout', ip: '203.0.113.9', pub_user_id: user };
     const answer = await t.app.inject({
-      ...{ method: 'POST', url: `/native/v4/offers.json?api_key=${me.key}`, payload },
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${me.key}`,
+      payload,
     });
     return answer.json().data.offers.map(({ id }: { id: number }) => id);
   };

@@ -44,11 +44,26 @@ test('each paid click is posted back once, with the fields of every postback', a
   expect(more).toEqual([]);
   const at = new Date(t.clock.ms).toISOString();
   expect(sent).toEqual({
-    ...{ conversion_id: expect.stringMatching(/^[0-9a-f-]{36}$/), status: 'recorded', event: 'click', txn_id: '' },
-    ...{ offer_id: click.id, campaign_id: click.campaign_id, advertiser_name: rows[0]?.name },
-    ...{ payout: 0.9, unbilled: 0, unbilled_reason: '', currency: 'USD', is_loyalty: true, loyalty_amount: 90 },
-    ...{ click_time: at, conversion_time: '', void_time: '', timestamp: at },
-    ...{ session_id: click.sessionId, pub_user_id: 'user-1', suspicious: '' },
+    conversion_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    status: 'recorded',
+    event: 'click',
+    txn_id: '',
+    offer_id: click.id,
+    campaign_id: click.campaign_id,
+    advertiser_name: rows[0]?.name,
+    payout: 0.9,
+    unbilled: 0,
+    unbilled_reason: '',
+    currency: 'USD',
+    is_loyalty: true,
+    loyalty_amount: 90,
+    click_time: at,
+    conversion_time: '',
+    void_time: '',
+    timestamp: at,
+    session_id: click.sessionId,
+    pub_user_id: 'user-1',
+    suspicious: '',
     payload: expect.objectContaining({ subid: 'A-77' }),
   });
   // A repeat is not paid again.

@@ -72,7 +72,10 @@ test('of an endpoint that fails, recovers and is disabled, every other one hears
     expect.arrayContaining([
       expect.objectContaining({ event: 'endpoint.failing', endpoint_id: broken, url: shop.url, failures: 3, count: 1 }),
       expect.objectContaining({
-        ...{ event: 'delivery.exhausted', endpoint_id: broken, delivery_id: failed, delivery_event: 'usp.selection' },
+        event: 'delivery.exhausted',
+        endpoint_id: broken,
+        delivery_id: failed,
+        delivery_event: 'usp.selection',
         timestamp: new Date(nowMs).toISOString(),
       }),
     ]),

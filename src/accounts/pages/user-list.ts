@@ -60,7 +60,8 @@ export async function choicesOf<C extends PageContext>(
   return [
     ...roles.map(({ value, text }) => ({ role: value, value, text: t(text) })),
     ...own.map((role) => ({
-      ...{ role, value: roleValue(role) },
+      role,
+      value: roleValue(role),
       text: t('account.roleOwn', { name: role.name, permissions: role.permissions.join(', ') }),
     })),
   ].filter(({ role }) => covers(context.viewer.user.role, role, management.permissions));

@@ -46,7 +46,8 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
   const own = ownRows(kinds, context.advertiser);
   const cursor = queryText(context, 'cursor');
   const { rows, nextCursor } = await management.list(context, own.campaigns, {
-    ...{ limit: '50', sort: 'name' },
+    limit: '50',
+    sort: 'name',
     ...(cursor !== '' && { cursor }),
   });
   const ids = rows.map(({ id }) => Number(id));

@@ -26,7 +26,10 @@ export async function conversionsPage(services: PageServices, context: Advertise
   const { rows, campaigns } = await management.read(context, async (work) => ({
     campaigns: await readCampaigns(work, context.advertiser.id),
     rows: await conversionsOfAdvertiser(work.executor, {
-      ...{ advertiserId: context.advertiser.id, since, before, limit: rowsPerPage },
+      advertiserId: context.advertiser.id,
+      since,
+      before,
+      limit: rowsPerPage,
     }),
   }));
   const path = context.path('/conversions');

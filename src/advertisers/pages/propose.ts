@@ -58,11 +58,13 @@ export function campaignForm(context: AdvertiserContext, view: View, zone: Zone,
       ${form.input('landing_url', { label: t('campaigns.landingPage'), type: 'url', required: true })}
       ${form.textarea('offer_description', { label: t('campaigns.fullDescription'), rows: 3 })}
       ${form.input('start_at', {
-        ...{ label: t('advertiser.from'), type: 'datetime-local' },
+        label: t('advertiser.from'),
+        type: 'datetime-local',
         hint: t('campaigns.startHint', { zone: zone.timeZone }),
       })}
       ${form.input('end_at', {
-        ...{ label: t('advertiser.until'), type: 'datetime-local' },
+        label: t('advertiser.until'),
+        type: 'datetime-local',
         hint: t('advertiser.untilHint', { zone: zone.timeZone }),
       })}
       ${noteField(form)}`,
@@ -244,8 +246,10 @@ export async function proposePicture(
   const row = { offer_id: offer.id, creative_type: fields.text('creative_type') || 'offer_image' };
   try {
     const elsewhere = upload === null && {
-      ...{ url: fields.text('url'), type: fields.text('type') },
-      ...{ width: fields.number('width'), height: fields.number('height') },
+      url: fields.text('url'),
+      type: fields.text('type'),
+      width: fields.number('width'),
+      height: fields.number('height'),
     };
     const proposal = { resource: 'creatives', rowId: null, changes: { ...row, ...elsewhere } };
     return await proposed(services, context, { ...proposal, ...(await pictureOf(upload)) });

@@ -31,7 +31,8 @@ async function reportIn(services: PageServices, context: AdvertiserContext): Pro
     isDay(queryText(context, name)) ? queryText(context, name) : dayOf(fallback);
   const query = {
     by: reportGroups.find((one) => one === asked) ?? 'campaign',
-    ...{ from: given('from', nowMs - (defaultDays - 1) * dayMs), to: given('to', nowMs) },
+    from: given('from', nowMs - (defaultDays - 1) * dayMs),
+    to: given('to', nowMs),
   };
   const scope = await management.read(context, (work) => readReportScope(work, context.advertiser.id));
   return { ...query, lines: await readReport(services, scope, query) };

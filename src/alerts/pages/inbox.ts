@@ -19,7 +19,9 @@ export function inboxCard(context: PublisherContext, alerts: readonly Shown[], m
   const read =
     unread > 0 &&
     actionButton(context, {
-      ...{ to: context.path('/alerts/read'), text: t('alerts.markAllRead'), small: true },
+      to: context.path('/alerts/read'),
+      text: t('alerts.markAllRead'),
+      small: true,
       values: { until: alerts[0]?.id ?? 0 },
     });
   return card(

@@ -121,7 +121,13 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
 }
 
 const viewOf = ({ id, state, startedAt, rows, bad, added, errors }: Import) => ({
-  ...{ id, state, started_at: startedAt.toISOString(), rows, bad, added, errors },
+  id,
+  state,
+  started_at: startedAt.toISOString(),
+  rows,
+  bad,
+  added,
+  errors,
 });
 
 const resultOf = ({ duplicates, warnings, ...done }: ImportResult) => ({ ...viewOf(done), duplicates, warnings });

@@ -24,7 +24,8 @@ export const ruleSchema = Type.Object(
     ),
     outcome: Type.Optional(
       Type.String({
-        ...{ minLength: 1, maxLength: 64 },
+        minLength: 1,
+        maxLength: 64,
         description: 'Of conversions and outcomes: only those of this name.',
       }),
     ),
@@ -35,7 +36,8 @@ export const ruleSchema = Type.Object(
     category: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Of the campaign.' })),
     audience: Type.Optional(
       Type.String({
-        ...{ minLength: 1, maxLength: 64 },
+        minLength: 1,
+        maxLength: 64,
         description: 'Key of another audience: only who is in it when what they did is taken in.',
       }),
     ),

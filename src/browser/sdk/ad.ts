@@ -194,7 +194,9 @@ export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, sc
     restart: _restart,
     ...unit
   } = createUnit({
-    ...{ source, scriptBase, emitter },
+    source,
+    scriptBase,
+    emitter,
     mounted: true,
     hostShows: false,
   });

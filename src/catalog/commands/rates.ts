@@ -42,7 +42,8 @@ export const importRates: Run = async (call) => {
   if (name === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
   const base = textOption(call, 'base');
   const query = {
-    ...{ ...queryOf(publisher), ...fileQueryOf(call) },
+    ...queryOf(publisher),
+    ...fileQueryOf(call),
     ...(base !== '' && { base }),
     ...(call.options['decimal-comma'] === true && { decimal: 'comma' }),
     ...(call.options.replace === true && { replace: 'true' }),

@@ -16,7 +16,10 @@ const deadlineMs = 10_000;
 
 /** Slow hosts delay the publisher that names them. */
 const inTurn = createLimiter({
-  ...{ maxConcurrent: 8, maxConcurrentPerClient: 1, maxWaitingPerClient: 4, maxWaiting: 64 },
+  maxConcurrent: 8,
+  maxConcurrentPerClient: 1,
+  maxWaitingPerClient: 4,
+  maxWaiting: 64,
   message: 'Too many fonts are being read.',
 });
 

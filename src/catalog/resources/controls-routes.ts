@@ -45,7 +45,8 @@ const sampleFields = {
 const effectView = Type.Object({ ...sampleFields, ...effectFields }, { title: 'ControlsEffect' });
 const ruleCost = Type.Object(
   {
-    ...{ by: Type.String(), value: Type.String() },
+    by: Type.String(),
+    value: Type.String(),
     placement: Type.Union([Type.String(), Type.Null()], {
       title: 'ControlsRulePlacement',
       description: 'null: it holds at all of them.',
@@ -162,7 +163,10 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): 
     if (cost === undefined) throw new AppError('resource_not_found');
     const { days, sessions, sampled, rules, rest } = cost;
     const data = {
-      ...{ days, sessions, sampled, rest },
+      days,
+      sessions,
+      sampled,
+      rest,
       rules: rules.map(({ by, value, placement, effect }) => ({ by, value, placement, ...changesOf(effect) })),
     };
     return { message: 'Decisions made again.', data };

@@ -206,12 +206,18 @@ const once = <Item>(items: readonly Item[] = []): Item[] => [
 
 const listsOf = ({ blocked = {}, allowed = {} }: GivenLists): OfferLists => ({
   blocked: {
-    ...{ categories: once(blocked.categories), brands: once(blocked.brands), advertisers: once(blocked.advertisers) },
-    ...{ domains: once(blocked.domains), offers: once(blocked.offers), words: once(blocked.words) },
+    categories: once(blocked.categories),
+    brands: once(blocked.brands),
+    advertisers: once(blocked.advertisers),
+    domains: once(blocked.domains),
+    offers: once(blocked.offers),
+    words: once(blocked.words),
   },
   allowed: {
-    ...{ categories: once(allowed.categories), brands: once(allowed.brands) },
-    ...{ advertisers: once(allowed.advertisers), domains: once(allowed.domains) },
+    categories: once(allowed.categories),
+    brands: once(allowed.brands),
+    advertisers: once(allowed.advertisers),
+    domains: once(allowed.domains),
   },
 });
 

@@ -63,7 +63,10 @@ export const creatives: Resource = {
   fixed: ['offer_id'],
   references: {
     offer_id: {
-      ...{ noun: 'offer', table: 'offers', key: 'id', removedAt: 'deleted_at' },
+      noun: 'offer',
+      table: 'offers',
+      key: 'id',
+      removedAt: 'deleted_at',
       within: { campaign: 'campaign_id' },
     },
   },

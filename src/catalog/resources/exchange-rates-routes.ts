@@ -130,8 +130,11 @@ function readRateFileOptions(query: Static<typeof importQuery>): RateFileOptions
   if (decimal !== 'point' && decimal !== 'comma') throw refuse('decimal', 'must be point or comma');
   if (replace !== 'true' && replace !== 'false') throw refuse('replace', 'must be true or false');
   return {
-    ...{ isDryRun, isPartial, base: base === '' ? null : base },
-    ...{ hasDecimalComma: decimal === 'comma', replaces: replace === 'true' },
+    isDryRun,
+    isPartial,
+    base: base === '' ? null : base,
+    hasDecimalComma: decimal === 'comma',
+    replaces: replace === 'true',
   };
 }
 

@@ -85,7 +85,10 @@ export const offers: Resource = {
   fixed: ['campaign_id'],
   references: {
     campaign_id: {
-      ...{ noun: 'campaign', table: 'campaigns', key: 'id', removedAt: 'deleted_at' },
+      noun: 'campaign',
+      table: 'campaigns',
+      key: 'id',
+      removedAt: 'deleted_at',
       within: { campaign: 'id' },
     },
   },

@@ -142,7 +142,11 @@ export function toExperiment(row: ExperimentRow): Experiment {
   const arms = row.arms.map((arm): Arm => ({ key: arm.key, isHoldout: false, changes: arm.changes }));
   if (row.holdout > 0) arms.push({ key: holdoutArm, isHoldout: true, changes: {} });
   return {
-    ...{ id, key, version, salt, allocation },
+    id,
+    key,
+    version,
+    salt,
+    allocation,
     placements: placements === null ? null : new Set(placements),
     campaignId: row.campaign_id,
     startMs: row.start_ms ?? Number.POSITIVE_INFINITY,

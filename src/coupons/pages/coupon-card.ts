@@ -121,12 +121,16 @@ const removal = (context: PublisherContext, path: string, { left }: StockView): 
     ${
       left > 0 &&
       actionButton(context, {
-        ...{ to: `${path}/remove-codes`, text: t('coupons.removeCodes') },
-        ...{ kind: 'quiet', confirm: t('coupons.removeCodesConfirm', { count: left }) },
+        to: `${path}/remove-codes`,
+        text: t('coupons.removeCodes'),
+        kind: 'quiet',
+        confirm: t('coupons.removeCodesConfirm', { count: left }),
       })
     }
     ${actionButton(context, {
-      ...{ to: `${path}/remove`, text: t('coupons.removePool') },
-      ...{ kind: 'danger', confirm: t('coupons.removePoolConfirm') },
+      to: `${path}/remove`,
+      text: t('coupons.removePool'),
+      kind: 'danger',
+      confirm: t('coupons.removePoolConfirm'),
     })}
   </div>`;

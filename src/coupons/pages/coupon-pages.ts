@@ -115,7 +115,9 @@ async function formPage(
     ],
     status: errors.length === 0 ? 200 : 422,
     body: await card(context, Number(id), {
-      ...{ form, typed: typedValues(formOf(context.request)), errors },
+      form,
+      typed: typedValues(formOf(context.request)),
+      errors,
       ...(check !== undefined && { check }),
     }),
   };

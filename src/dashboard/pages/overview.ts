@@ -55,8 +55,16 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const range = { from, to: dayOf(localNowMs) };
   const top = (by: 'placement' | 'offer') =>
     scope.reports.top({
-      ...{ publisherId: publisher.id, timeZone: publisher.timeZone, by, days: range, metrics: metricNames },
-      ...{ metric: 'impressions', limit: maxGroups, filters: {}, customKey: null, customValues: null },
+      publisherId: publisher.id,
+      timeZone: publisher.timeZone,
+      by,
+      days: range,
+      metrics: metricNames,
+      metric: 'impressions',
+      limit: maxGroups,
+      filters: {},
+      customKey: null,
+      customValues: null,
     });
   const [overTime, byPlacement, byOffer, live, checklist, newAlerts] = await Promise.all([
     scope.reports.activity(publisher, range),

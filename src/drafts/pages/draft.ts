@@ -78,7 +78,9 @@ const conflictCard = (
       ${
         current !== null &&
         actionButton(context, {
-          ...{ to: `${path}/approve`, text: t('drafts.approveAnyway'), kind: 'danger' },
+          to: `${path}/approve`,
+          text: t('drafts.approveAnyway'),
+          kind: 'danger',
           values: { row_etag: etagOf(current), live_at: typed.live_at ?? '' },
         })
       }`,
@@ -90,7 +92,8 @@ function decisionCards(context: PublisherContext, path: string, { draft, actor, 
   const form = createForm(typed, errors);
   const zone = context.publisher.timeZone;
   const approval = html`${form.input('live_at', {
-    ...{ label: t('drafts.liveAt'), type: 'datetime-local' },
+    label: t('drafts.liveAt'),
+    type: 'datetime-local',
     hint: t('drafts.liveAtHint', { zone }),
   })}`;
   const reason = html`${form.textarea('reason', { label: t('drafts.reason'), hint: t('drafts.reasonHint') })}`;

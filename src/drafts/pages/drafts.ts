@@ -70,7 +70,10 @@ async function listPage({ management }: Services, context: PublisherContext): Pr
     lead: t('drafts.lead'),
     nav: 'drafts',
     body: draftList(context, {
-      ...{ path: to, state, rows: rows as Draft[], decides: mayApprove(management.actorOf(context)) },
+      path: to,
+      state,
+      rows: rows as Draft[],
+      decides: mayApprove(management.actorOf(context)),
       previous: cursor === '' ? null : `${to}?state=${state}`,
       next: nextCursor === null ? null : `${to}?${new URLSearchParams({ state, cursor: nextCursor })}`,
     }),

@@ -25,7 +25,9 @@ type Shown = {
 export function draftList(context: PublisherContext, { path, state, rows, previous, next, decides }: Shown): Html {
   const selectable = decides && (state === 'waiting' || state === 'scheduled');
   const states = draftStates.map((one) => ({
-    ...{ text: t(stateTexts[one][0]), href: `${path}?state=${one}`, current: one === state },
+    text: t(stateTexts[one][0]),
+    href: `${path}?state=${one}`,
+    current: one === state,
   }));
   return html`
     ${tabs(t('common.status'), states)}

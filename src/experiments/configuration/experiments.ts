@@ -56,7 +56,9 @@ export const experiments: Resource = {
       end_at: timeOrNull('null: when it is stopped. Moved after it has passed, it starts the experiment again.'),
       ramp: rampSchema,
       smallest_lift: Type.Number({
-        ...{ minimum: 0.001, maximum: 10, default: 0.05 },
+        minimum: 0.001,
+        maximum: 10,
+        default: 0.05,
         description: 'The difference that it is to find: 0.05 is 5 %. The plan and "enough data" go by it.',
       }),
     },
@@ -139,7 +141,11 @@ const slotsOf = (part: number): number => Math.round(part * experimentSlots);
 /** What begins a version where it changes: shares in slots, as forms round them, arms and placements in any order. */
 const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
   arms: new Map(arms.map(({ key, share: part, changes }) => [key, [slotsOf(part), changes]])),
-  ...{ control: controlOf(arms), holdout: slotsOf(holdout), placements: new Set(placements), campaign_id, layer },
+  control: controlOf(arms),
+  holdout: slotsOf(holdout),
+  placements: new Set(placements),
+  campaign_id,
+  layer,
 });
 
 /** What a change of arms, shares or times brings with it: slots, a new version; refused where others are in the way. */

@@ -67,8 +67,14 @@ export async function experimentRoutes(app: App, http: ExperimentHttp): Promise<
   reportRoutes(app, http);
   for (const [action, { run, done, summary, description, body }] of Object.entries(actions)) {
     const schema = {
-      ...{ operationId: `${action}Experiment`, summary, description, tags: ['Experiments'] },
-      ...{ params, querystring: publisherQuery, headers: idempotencyKey, ...(body && { body }) },
+      operationId: `${action}Experiment`,
+      summary,
+      description,
+      tags: ['Experiments'],
+      params,
+      querystring: publisherQuery,
+      headers: idempotencyKey,
+      ...(body && { body }),
       response: { 200: answerOf(http, experiments), ...errorAnswers(400, 401, 403, 404, 409, 422) },
     };
     const reads = body === undefined ? { preHandler: refuseFields } : strictBody;

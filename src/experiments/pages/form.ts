@@ -193,7 +193,10 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
       columns([
         form.input('control', { label: t('experiments.control'), type: 'number', ...shareBounds, step: '0.01' }),
         form.input('holdout', {
-          ...{ label: t('experiments.holdout'), type: 'number', ...shareBounds, step: '0.01' },
+          label: t('experiments.holdout'),
+          type: 'number',
+          ...shareBounds,
+          step: '0.01',
           hint: t('experiments.holdoutHint', { arm: holdoutArm }),
         }),
         form.select('campaign_id', {
@@ -218,18 +221,23 @@ const planFields = (form: FormBuilder, zone: string): Html =>
     t('experiments.plan'),
     columns([
       form.input('smallest_lift', {
-        ...{ label: t('experiments.smallestLift'), type: 'number', ...liftBounds, step: '0.1' },
+        label: t('experiments.smallestLift'),
+        type: 'number',
+        ...liftBounds,
+        step: '0.1',
         hint: t('experiments.smallestLiftHint'),
       }),
       form.textarea('ramp', { label: t('experiments.ramp'), hint: t('experiments.rampHint'), rows: 3, code: true }),
     ]),
     columns([
       form.input('start_at', {
-        ...{ label: t('experiments.startAt'), type: 'datetime-local' },
+        label: t('experiments.startAt'),
+        type: 'datetime-local',
         hint: t('experiments.startAtHint', { zone }),
       }),
       form.input('end_at', {
-        ...{ label: t('experiments.endAt'), type: 'datetime-local' },
+        label: t('experiments.endAt'),
+        type: 'datetime-local',
         hint: t('experiments.endAtHint'),
       }),
     ]),
@@ -262,8 +270,10 @@ const armFields = (form: FormBuilder, name: string, themes: readonly { value: st
   ${moreFields(
     t('experiments.texts'),
     form.textarea(`${name}.texts`, {
-      ...{ label: t('experiments.texts'), hint: t('experiments.textsHint') },
-      ...{ code: true, rows: 3 },
+      label: t('experiments.texts'),
+      hint: t('experiments.textsHint'),
+      code: true,
+      rows: 3,
     }),
     { isOpen: String(form.values[`${name}.texts`] ?? '') !== '' },
   )}`;

@@ -31,7 +31,11 @@ import { daysText, inWords } from './words.ts';
 const path = '/experiments';
 
 const tones: Record<ExperimentView['state'], Tone> = {
-  ...{ draft: 'plain', scheduled: 'info', running: 'good', stopped: 'plain', ended: 'plain' },
+  draft: 'plain',
+  scheduled: 'info',
+  running: 'good',
+  stopped: 'plain',
+  ended: 'plain',
 };
 
 /** Experiments: the list, a form in words, and the report of each with what starts and stops it. */

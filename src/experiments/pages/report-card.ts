@@ -57,7 +57,8 @@ function tiles(report: ExperimentReport): Html {
 function versionTabs({ version, population }: ExperimentReport, { experiment, href }: OfExperiment): Html {
   if (experiment.versions.length < 2) return nothing;
   const entries = experiment.versions.slice(-maxVersionTabs).map((one) => ({
-    ...{ text: t('experiments.version', { version: one.version }), current: one.version === version },
+    text: t('experiments.version', { version: one.version }),
+    current: one.version === version,
     href: `${href}?version=${one.version}&population=${population}`,
   }));
   return tabs(t('experiments.versions'), entries);
@@ -67,7 +68,9 @@ const maxVersionTabs = 6;
 
 function populationTabs({ version, population }: ExperimentReport, { href }: OfExperiment): Html {
   const entry = (one: Population, text: string) => ({
-    ...{ text, href: `${href}?version=${version}&population=${one}`, current: population === one },
+    text,
+    href: `${href}?version=${version}&population=${one}`,
+    current: population === one,
   });
   return tabs(t('experiments.population'), [
     entry('would_have_seen', t('experiments.ofThose')),
@@ -126,7 +129,9 @@ function decisions(context: PublisherContext, of: OfExperiment): Html {
 
 const adoptButton = (context: PublisherContext, arm: string, { href }: OfExperiment): Html =>
   actionButton(context, {
-    ...{ to: `${href}/adopt`, values: { arm }, small: true },
+    to: `${href}/adopt`,
+    values: { arm },
+    small: true,
     text: t('experiments.makePermanent', { arm }),
   });
 

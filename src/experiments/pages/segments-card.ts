@@ -13,10 +13,8 @@ export function segmentsCard(report: ExperimentReport, href: string): Html {
   const links = tabs(
     t('experiments.segments'),
     segments.map((by) => ({
-      ...{
-        text: t(`experiments.by_${by}`),
-        href: `${href}?version=${report.version}&population=${report.population}&segment=${by}#segments`,
-      },
+      text: t(`experiments.by_${by}`),
+      href: `${href}?version=${report.version}&population=${report.population}&segment=${by}#segments`,
       current: chosen?.by === by,
     })),
   );

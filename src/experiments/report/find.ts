@@ -36,6 +36,10 @@ export const planFor = (
   userKeyMark: string,
 ): Promise<ExperimentPlan> =>
   planOf(executor, {
-    ...{ publisherId, userKeyMark, placements: design.placements, shares: plannedShares(design) },
-    ...{ lift: design.smallest_lift, nowMs },
+    publisherId,
+    userKeyMark,
+    placements: design.placements,
+    shares: plannedShares(design),
+    lift: design.smallest_lift,
+    nowMs,
   });

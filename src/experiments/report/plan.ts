@@ -62,7 +62,10 @@ export function usersOfAllArms({ mean, variance, lift, shares }: Design): number
   // The smallest arm decides: the others are found by then.
   const arm = Math.min(...others);
   const found = usersNeeded({
-    ...{ mean, variance, lift, shares: [control, arm] as const },
+    mean,
+    variance,
+    lift,
+    shares: [control, arm] as const,
     alpha: alpha / others.length,
   });
   const all = others.reduce((sum, share) => sum + share, control);

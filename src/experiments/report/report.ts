@@ -131,7 +131,12 @@ export async function reportOf(
   const startMs = Date.parse(experiment.started_at ?? experiment.start_at ?? at ?? '');
   const progress = progressOf(ordered, { shares, lift, sinceMs: Math.max(startMs, Date.parse(at ?? '')), nowMs });
   return {
-    ...{ key, state, version, from: at, control: control || outside, population },
+    key,
+    state,
+    version,
+    from: at,
+    control: control || outside,
+    population,
     currency: isMixed(money) ? null : money.currency,
     ...validityOf(armSums(rows, 'all'), { names, shares, population }),
     is_enough: isEnough,
@@ -228,7 +233,9 @@ async function armReports(
 }
 
 const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => ({
-  ...{ estimate: estimate * factor, low: low * factor, high: high * factor },
+  estimate: estimate * factor,
+  low: low * factor,
+  high: high * factor,
 });
 
 /** Whether the numbers of a report can be trusted. */

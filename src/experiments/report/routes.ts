@@ -81,7 +81,9 @@ const segments = Type.Object(
         value: Type.String({ description: 'Empty: unknown.' }),
         arms: Type.Array(
           Type.Object({
-            ...{ arm: Type.String(), users: Type.Integer(), lift: estimate },
+            arm: Type.String(),
+            users: Type.Integer(),
+            lift: estimate,
             value: Type.Number({ description: 'Revenue of 1,000 sessions.' }),
           }),
         ),
@@ -192,7 +194,8 @@ export function reportRoutes(app: App, { management, auth, userKeyMark }: Experi
     const { actor, publisherId } = callOf(request);
     const { version, population, segment } = request.query;
     const options = {
-      ...{ version: readVersion(version), population: readPopulation(population) },
+      version: readVersion(version),
+      population: readPopulation(population),
       segment: readSegment(segment),
     };
     const data = await management.readMoment(actor, publisherId, (work) =>

@@ -105,8 +105,14 @@ function inUnits(moments: Moments, isMicros: boolean): Moments {
   if (!isMicros) return moments;
   const { y, b, yy, bb, xy, xb, yb } = moments;
   return {
-    ...{ ...moments, y: y / 1e6, b: b / 1e6, yy: yy / 1e12, bb: bb / 1e12 },
-    ...{ xy: xy / 1e6, xb: xb / 1e6, yb: yb / 1e12 },
+    ...moments,
+    y: y / 1e6,
+    b: b / 1e6,
+    yy: yy / 1e12,
+    bb: bb / 1e12,
+    xy: xy / 1e6,
+    xb: xb / 1e6,
+    yb: yb / 1e12,
   };
 }
 
@@ -206,8 +212,7 @@ export function armSums(rows: readonly SumsRow[], population: Population): ArmSu
   for (const sums of arms.values()) {
     // By user: those without any count with 0.
     const n = sums.metrics.clicks.n;
-    for (const name of names)
-      sums.outcomes.set(name, { ...(sums.outcomes.get(name) ?? noMoments), ...{ n, x: n, xx: n } });
+    for (const name of names) sums.outcomes.set(name, { ...(sums.outcomes.get(name) ?? noMoments), n, x: n, xx: n });
   }
   return [...arms.values()];
 }
@@ -215,6 +220,11 @@ export function armSums(rows: readonly SumsRow[], population: Population): ArmSu
 const isMetric = (name: string): name is SessionMetric => (sessionMetrics as readonly string[]).includes(name);
 
 const emptyArm = (arm: string): ArmSums => ({
-  ...{ arm, users: 0, usersWhoWouldSee: 0, sessions: 0, sessionsThatWouldShow: 0, outcomes: new Map() },
+  arm,
+  users: 0,
+  usersWhoWouldSee: 0,
+  sessions: 0,
+  sessionsThatWouldShow: 0,
+  outcomes: new Map(),
   metrics: { revenue: noMoments, perks: noMoments, clicks: noMoments, conversions: noMoments },
 });

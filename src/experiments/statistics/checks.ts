@@ -56,8 +56,16 @@ export function differBefore(measures: readonly (readonly Moments[])[]): number[
 
 /** What is known from before as what is measured, by user. */
 const historyOf = ({ n, b, bb }: Moments): Moments => ({
-  ...{ n, x: n, xx: n, y: b, yy: bb, xy: b },
-  ...{ b: 0, bb: 0, xb: 0, yb: 0 },
+  n,
+  x: n,
+  xx: n,
+  y: b,
+  yy: bb,
+  xy: b,
+  b: 0,
+  bb: 0,
+  xb: 0,
+  yb: 0,
 });
 
 /** The logarithm of the gamma function (Stirling's series; error below 1e-10 from 10 on, and lifted up to there). */

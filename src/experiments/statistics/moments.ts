@@ -14,7 +14,16 @@ export const addMoments = (a: Moments, b: Moments): Moments =>
 
 /** One user. */
 export const momentsOf = (x: number, y: number, b: number): Moments => ({
-  ...{ n: 1, x, y, b, xx: x * x, yy: y * y, bb: b * b, xy: x * y, xb: x * b, yb: y * b },
+  n: 1,
+  x,
+  y,
+  b,
+  xx: x * x,
+  yy: y * y,
+  bb: b * b,
+  xy: x * y,
+  xb: x * b,
+  yb: y * b,
 });
 
 /** `y` by `x` of all users together. */

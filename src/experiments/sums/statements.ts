@@ -42,7 +42,11 @@ const outcomeName = "concat_ws(' ', t.name, t.currency)";
 
 /** The revenue of an event or a booking, `t`, in the currency of `m`; null: there is no exchange rate. */
 export const paidSql = exchangeSql({
-  ...{ publisherId: 't.publisher_id', micros: 't.revenue_micros', from: currencyOfRow, to: 'm.currency', at: 't.at' },
+  publisherId: 't.publisher_id',
+  micros: 't.revenue_micros',
+  from: currencyOfRow,
+  to: 'm.currency',
+  at: 't.at',
 });
 
 /**
@@ -136,7 +140,11 @@ const addSql = (rows: string, counts: readonly string[]): string => `
 with booked as materialized (
   select arm.*, ${counts.map((name) => `g.${name}`).join(', ')}, g.currency, g.paid_micros,
     ${exchangeSql({
-      ...{ publisherId: 'g.publisher_id', micros: 'g.paid_micros', from: 'g.currency', to: 'm.currency', at: 'g.at' },
+      publisherId: 'g.publisher_id',
+      micros: 'g.paid_micros',
+      from: 'g.currency',
+      to: 'm.currency',
+      at: 'g.at',
     })} as revenue_micros
   from (${rows}) g ${members('g')}
   join experiment_units u on u.experiment_id = arm.experiment_id and u.version = arm.version and u.arm = arm.arm

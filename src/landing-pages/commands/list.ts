@@ -31,7 +31,11 @@ export const listPages: Run = async (call) => {
       .filter(({ useraction_url: url }) => url !== null && url !== '')
       .map(
         ({ id, title: name, active, action_page: landing_page }): Listed => ({
-          ...{ kind: 'offer', id, name, active, landing_page },
+          kind: 'offer',
+          id,
+          name,
+          active,
+          landing_page,
         }),
       ),
   ];

@@ -28,8 +28,11 @@ export function settingsCard(context: PublisherContext, { values, errors, hasMai
     ${columns([
       form.select('delivery', { label: t('messages.delivery'), choices: [choice('smtp'), choice('webhook')] }),
       form.input('reminder_hours', {
-        ...{ label: t('messages.reminderHours'), hint: t('messages.reminderHoursHint'), type: 'number' },
-        ...{ min: 1, max: 720 },
+        label: t('messages.reminderHours'),
+        hint: t('messages.reminderHoursHint'),
+        type: 'number',
+        min: 1,
+        max: 720,
       }),
     ])}
     ${columns([
@@ -52,7 +55,9 @@ export function previewCard(
   const choices = (Object.keys(languages) as Language[]).map((tag) => ({ value: tag, text: languageName(tag) }));
   const { email } = context.viewer.user;
   const test = actionButton(context, {
-    ...{ to: `${to}/test`, text: t('messages.sendTest', { email }), values: { language } },
+    to: `${to}/test`,
+    text: t('messages.sendTest', { email }),
+    values: { language },
   });
   const body = html`
     <form method="get" action="${to}" class="filters">
@@ -66,7 +71,12 @@ export function previewCard(
 }
 
 const tones: Record<MessageRow['state'], Tone> = {
-  ...{ pending: 'info', unconfirmed: 'plain', sent: 'good', failed: 'bad', suppressed: 'plain', dropped: 'plain' },
+  pending: 'info',
+  unconfirmed: 'plain',
+  sent: 'good',
+  failed: 'bad',
+  suppressed: 'plain',
+  dropped: 'plain',
 };
 
 export function logCard(context: PublisherContext, messages: readonly MessageRow[]): Html {

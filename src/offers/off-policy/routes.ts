@@ -84,8 +84,10 @@ const thousandSessions = (micros: number): number => Math.round(micros / 10) / 1
 const viewOf = ({ ranking, campaignId }: Alternative, check: RankingCheck) => ({
   message: check.isEnough ? 'Estimated.' : 'Too little data.',
   data: {
-    ...{ ranking, campaign_id: campaignId },
-    ...{ from: new Date(check.fromMs).toISOString(), to: new Date(check.toMs).toISOString() },
+    ranking,
+    campaign_id: campaignId,
+    from: new Date(check.fromMs).toISOString(),
+    to: new Date(check.toMs).toISOString(),
     sessions: check.sessions,
     effective_sessions: Math.round(check.effectiveSessions),
     coverage: check.coverage,

@@ -45,7 +45,8 @@ export async function sampleDecided(
     values: [...[publisherId, dayOf(fromMs), dayOf(toMs), firstUuid7At(fromMs), firstUuid7At(toMs), count], undecided],
   });
   return rows.map(({ id, weight, revenue }) => ({
-    ...{ id, weight },
+    id,
+    weight,
     revenueByOffer: new Map(Object.entries(revenue ?? {}).map(([offerId, micros]) => [Number(offerId), micros])),
   }));
 }

@@ -94,7 +94,10 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
       language: languageOf(publisher, session),
       page,
       extra: {
-        ...{ total, next_cursor: next === null ? null : cursorAt(next), first_cursor: cursorAt(0), categories },
+        total,
+        next_cursor: next === null ? null : cursorAt(next),
+        first_cursor: cursorAt(0),
+        categories,
         ...(experiments.length === 0 ? {} : { experiments }),
       },
     });

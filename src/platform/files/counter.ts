@@ -165,7 +165,13 @@ export function createFileCounter(layout: Layout): FileCounter {
       });
     },
     view: () => ({
-      ...{ separator: layout.separator, header: layout.hasHeader, rows, bad, duplicates, sample, errors },
+      separator: layout.separator,
+      header: layout.hasHeader,
+      rows,
+      bad,
+      duplicates,
+      sample,
+      errors,
       columns: layout.columns.map(({ name, role }) => ({ name, used_as: role })),
       warnings: warnings(),
     }),

@@ -163,8 +163,11 @@ function userForm(context: PublisherContext, typed: Typed, errors: FieldErrors):
     ${form.summary()}
     ${columns([
       form.input('identifier', {
-        ...{ label: t('privacyDesk.identifier'), hint: t('privacyDesk.identifierHint') },
-        ...{ required: true, secret: true, autocomplete: 'off' },
+        label: t('privacyDesk.identifier'),
+        hint: t('privacyDesk.identifierHint'),
+        required: true,
+        secret: true,
+        autocomplete: 'off',
       }),
       form.select('named_by', {
         label: t('privacyDesk.namedBy'),
@@ -193,8 +196,11 @@ function foundCard(context: PublisherContext, { subject, counts, attributes }: F
       <div class="actions">
         ${actionButton(context, { ...button, to: context.path(`${path}/export`), text: t('privacyDesk.export') })}
         ${actionButton(context, {
-          ...{ ...button, to: context.path(`${path}/erase`), text: t('privacyDesk.erase') },
-          ...{ kind: 'danger', confirm: t('privacyDesk.eraseQuestion') },
+          ...button,
+          to: context.path(`${path}/erase`),
+          text: t('privacyDesk.erase'),
+          kind: 'danger',
+          confirm: t('privacyDesk.eraseQuestion'),
         })}
       </div>`,
   );

@@ -23,7 +23,11 @@ const noReferences = { paths: {} } as ApiDocument;
 /** The catalogue of events as a page: what each payload holds, and beside it a sample. */
 export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAssets, isDemo: boolean): string =>
   renderDocsPage({
-    ...{ title: 'Webhook events', area: 'Events', assets, isDemo: true, isWide: true },
+    title: 'Webhook events',
+    area: 'Events',
+    assets,
+    isDemo: true,
+    isWide: true,
     navigation: html`
       <p class="nav-title">Webhook events</p>
       <ul>${events.map(({ name }) => html`<li><a href="#${name}"><span>${name}</span></a></li>`)}</ul>`,

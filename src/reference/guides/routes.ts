@@ -57,7 +57,10 @@ type PageParts = { guide: Guide; rendered: Rendered; assets: DocsAssets; isDemo:
 /** A guide as a page: the list of all guides, its text, and its headings. */
 const renderGuidePage = ({ guide, rendered, assets, isDemo }: PageParts): string =>
   renderDocsPage({
-    ...{ title: guide.title, area: 'Guides', assets, isDemo },
+    title: guide.title,
+    area: 'Guides',
+    assets,
+    isDemo,
     navigation: html`${guideGroups.map((group) => navGroup(group, guide))}`,
     content: html`<article>${trusted(rendered.markup)}</article>`,
     aside: tableOfContents(rendered),

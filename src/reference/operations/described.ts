@@ -47,7 +47,9 @@ export function describeOperations(document: ApiDocument): { title: string; tags
   return tagGroups.map(({ title, tags }) => ({
     title,
     tags: tags.map(({ name, description }) => ({
-      ...{ name, description, slug: name.toLowerCase().replaceAll(' ', '-') },
+      name,
+      description,
+      slug: name.toLowerCase().replaceAll(' ', '-'),
       operations: all.filter(({ tag }) => tag === name),
     })),
   }));
@@ -65,7 +67,10 @@ function describe(document: ApiDocument, found: Found): Described {
   const schemes = (security ?? [{ bearer: [] }]).flatMap((one) => Object.keys(one));
   return {
     ...found,
-    ...{ id: operationId, summary, description, tag: tags[0] ?? '' },
+    id: operationId,
+    summary,
+    description,
+    tag: tags[0] ?? '',
     parameters: parametersOf(document, found.operation) as Parameter[],
     body: media
       ? { schema: media.schema, isRequired: requestBody?.required === true, example: exampleOf(document, media) }

@@ -33,7 +33,11 @@ export function renderReferenceHome({ reader, assets }: Parts): string {
       )}
     </article>`;
   return renderDocsPage({
-    ...{ title: 'API reference', area: 'API reference', assets, isDemo: true, content },
+    title: 'API reference',
+    area: 'API reference',
+    assets,
+    isDemo: true,
+    content,
     navigation: navigation(groups),
   });
 }
@@ -59,7 +63,12 @@ export function renderTagPage(slug: string, { reader, assets }: Parts): string |
     <header class="intro"><h1>${tag.name}</h1><p>${tag.description}</p></header>
     ${tag.operations.map((operation) => renderOperation(operation, reader))}`;
   return renderDocsPage({
-    ...{ title: tag.name, area: 'API reference', assets, isDemo: reader.isDemo, content, isWide: true },
+    title: tag.name,
+    area: 'API reference',
+    assets,
+    isDemo: reader.isDemo,
+    content,
+    isWide: true,
     navigation: navigation(groups, tag),
   });
 }

@@ -47,8 +47,14 @@ export function weekFigures(
       const days = daysUntil(publisher, now());
       const { id: publisherId, timeZone } = publisher;
       const activity = await queryActivity(pool, {
-        ...{ publisherId, timeZone, aggregatedBy: 'day', groupBy: [dimension], buckets: 'day' },
-        ...{ customKey: null, customValues: null, filters: { [dimension]: rows.map(key) } },
+        publisherId,
+        timeZone,
+        aggregatedBy: 'day',
+        groupBy: [dimension],
+        buckets: 'day',
+        customKey: null,
+        customValues: null,
+        filters: { [dimension]: rows.map(key) },
         from: days[0] as string,
         to: days.at(-1) as string,
       });

@@ -46,7 +46,12 @@ export function mailOf(sent: Sent): Omit<Mail, 'to'> {
   return {
     subject: title,
     text: t('mails.reportText', {
-      ...{ title, days, page, stop, totals: totalsText(sent), more },
+      title,
+      days,
+      page,
+      stop,
+      totals: totalsText(sent),
+      more,
       rows: [head, ...rows].map((cells) => cells.join(' | ')).join('\n'),
     }),
     html: htmlOf({ title, days, head, rows, more, page, stop, converted: sent.converted }).markup,

@@ -106,7 +106,9 @@ function scheduleTable(
       : badge(t('alerts.failed', { error: apiText(schedule.error) }), 'bad'),
     mayStop(schedule)
       ? actionButton(context, {
-          ...{ to: path(`/reports/saved/schedules/${schedule.id}/stop`), text: t('reports.stop'), small: true },
+          to: path(`/reports/saved/schedules/${schedule.id}/stop`),
+          text: t('reports.stop'),
+          small: true,
         })
       : nothing,
   ]);
@@ -150,7 +152,10 @@ async function addSchedule(scope: Scope, context: PublisherContext, fields: Fiel
   const saved = await saveSchedule(
     pool,
     {
-      ...{ publisherId: publisher.id, reportId: report.id, period, hour },
+      publisherId: publisher.id,
+      reportId: report.id,
+      period,
+      hour,
       userId: kind === 'user' ? Number(id) : null,
       channelId: kind === 'channel' ? Number(id) : null,
       dueMs: nextDueMs({ period, hour }, publisher.timeZone, now()),

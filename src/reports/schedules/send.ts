@@ -65,7 +65,11 @@ async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | s
   if ('text' in answer) return answer.text;
   const pages = `${config.publicUrl}/dashboard/p/${publisherId}/reports`;
   return {
-    ...{ publisher: publisher.name, name, state, answer, names },
+    publisher: publisher.name,
+    name,
+    state,
+    answer,
+    names,
     money: moneyFormat(currencyOf(catalog.current(), publisherId)),
     converted: convertedText(publisher, answer.converted, answer.total.now),
     page: `${pages}${query}`,

@@ -80,7 +80,9 @@ export function settingsFields(form: FormBuilder, hasSecret: boolean): Html {
     ${fieldGroup(
       t('sources.signature'),
       form.input('secret', {
-        ...{ label: t('sources.secret'), autocomplete: 'off', secret: true },
+        label: t('sources.secret'),
+        autocomplete: 'off',
+        secret: true,
         hint: hasSecret ? t('sources.secretStays') : t('sources.secretHint'),
       }),
       hasSecret ? form.checkbox('no_secret', { label: t('sources.noSecret') }) : nothing,

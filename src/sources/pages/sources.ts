@@ -94,7 +94,11 @@ function eventsTable({ publisher }: PublisherContext, events: readonly SourceEve
 }
 
 const tones: Record<EventResult, Tone> = {
-  ...{ applied: 'good', partly: 'warn', ignored: 'plain', superseded: 'info', refused: 'bad' },
+  applied: 'good',
+  partly: 'warn',
+  ignored: 'plain',
+  superseded: 'info',
+  refused: 'bad',
 };
 
 const whyOf = ({ refusal, effects, notes }: SourceEvent): string =>

@@ -45,8 +45,12 @@ const lostPageFields = {
   since: dateTime,
 };
 const sampleLostPage = (nowMs: number) => ({
-  ...{ url: 'https://shop.example/sale', reason: 'moved', status: 200 },
-  ...{ leads_to: 'parking.example', led_to: 'shop.example', since: new Date(nowMs).toISOString() },
+  url: 'https://shop.example/sale',
+  reason: 'moved',
+  status: 200,
+  leads_to: 'parking.example',
+  led_to: 'shop.example',
+  since: new Date(nowMs).toISOString(),
 });
 
 type Parts = {
@@ -123,8 +127,15 @@ export const operationalEventTypes: readonly EventType[] = [
       currency: Type.String({ description: 'ISO 4217, of the payout.' }),
     },
     sample: () => ({
-      ...{ ...sampleCampaign, per: 'day', metric: 'budget', limit: 100, spent: 94 },
-      ...{ remaining: 6, next_cost: 12, next_event: 'conversion', currency: 'USD' },
+      ...sampleCampaign,
+      per: 'day',
+      metric: 'budget',
+      limit: 100,
+      spent: 94,
+      remaining: 6,
+      next_cost: 12,
+      next_event: 'conversion',
+      currency: 'USD',
     }),
   }),
   operational('campaign.goal_behind', {
@@ -149,8 +160,14 @@ export const operationalEventTypes: readonly EventType[] = [
       ),
     },
     sample: (nowMs) => ({
-      ...{ ...sampleCampaign, metric: 'clicks', goal: 1000, by: new Date(nowMs + 7 * 86_400_000).toISOString() },
-      ...{ percent: 80, expected: 500, delivered: 400, held_back_by: [{ rule: 'targeting', share: 0.4 }] },
+      ...sampleCampaign,
+      metric: 'clicks',
+      goal: 1000,
+      by: new Date(nowMs + 7 * 86_400_000).toISOString(),
+      percent: 80,
+      expected: 500,
+      delivered: 400,
+      held_back_by: [{ rule: 'targeting', share: 0.4 }],
     }),
   }),
   operational('campaign.ended', {
@@ -172,7 +189,8 @@ export const operationalEventTypes: readonly EventType[] = [
       'Sent when an offer is paused because the page of its secondary action is gone, or leads to another domain ' +
       'than before.',
     fields: {
-      ...{ offer_id: Type.Integer(), campaign_id: Type.Integer() },
+      offer_id: Type.Integer(),
+      campaign_id: Type.Integer(),
       name: Type.String({ description: 'The title of the offer.' }),
       ...lostPageFields,
     },
@@ -188,7 +206,8 @@ export const operationalEventTypes: readonly EventType[] = [
     title: 'Draft decided',
     description: 'Sent when a draft is approved, scheduled, refused, withdrawn or, once it was live, taken back.',
     fields: {
-      ...{ campaign_id: Type.Integer(), ...draftFields },
+      campaign_id: Type.Integer(),
+      ...draftFields,
       row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'The row that it changed or made.' }),
       state: Type.Union(['scheduled', 'live', 'refused', 'withdrawn', 'undone'].map((state) => Type.Literal(state))),
       reason: Type.String({ description: 'Why it was refused.' }),

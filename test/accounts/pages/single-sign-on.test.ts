@@ -183,7 +183,9 @@ describe('a sign-out that the provider tells of', () => {
   };
   const tellToken = (token: string) =>
     t.app.inject({
-      ...{ method: 'POST', url: `${start}/logout`, payload: new URLSearchParams({ logout_token: token }).toString() },
+      method: 'POST',
+      url: `${start}/logout`,
+      payload: new URLSearchParams({ logout_token: token }).toString(),
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
   const isOpen = async (cookie: string): Promise<boolean> =>
@@ -424,7 +426,12 @@ test('an account of an advertiser joins by signing in, sees its pages alone, and
   const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values (1, 'Wine') returning id");
   const advertiserId = rows[0].id as number;
   await createUser(t.pool, {
-    ...{ email: 'wine@example.com', role: 'advertiser', publisherId: null, advertiserId, passwordHash: null, nowMs },
+    email: 'wine@example.com',
+    role: 'advertiser',
+    publisherId: null,
+    advertiserId,
+    passwordHash: null,
+    nowMs,
   });
   const { cookie } = await signIn(person('wine', { groups: [] }));
   expect((await get('/dashboard', cookie)).headers.location).toBe(`/dashboard/a/${advertiserId}`);

@@ -60,7 +60,10 @@ beforeAll(async () => {
   const base = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
   const [font, bold] = [await measureFont(woff2Of(brand)), await measureFont(woff2Of(brandBold))];
   const webFont = {
-    ...{ ...font, url: `${base}/regular.woff2`, bold_url: `${base}/bold.woff2`, bold_width: bold?.width },
+    ...font,
+    url: `${base}/regular.woff2`,
+    bold_url: `${base}/bold.woff2`,
+    bold_width: bold?.width,
   };
   await stage.t.pool.query('update themes set appearance = $1', [JSON.stringify({ web_font: webFont })]);
   await stage.t.deps.catalog.refresh();

@@ -55,7 +55,9 @@ describe('a font of a theme', () => {
       payload: { placement: 'checkout', pub_user_id: 'font-1' },
     });
     expect(answer.json().data.appearance.web_font).toEqual({
-      ...{ ...font, bold_url: '', bold_width: 0 },
+      ...font,
+      bold_url: '',
+      bold_width: 0,
       faces: expect.stringContaining('ascent-override:93%'),
       families: '"perkwire Brand Sans","perkwire Brand Sans stand-in"',
     });
@@ -120,7 +122,7 @@ describe('a font of a theme', () => {
 
   test('is given up at the deadline where its host says nothing', async () => {
     const sender = createSender({ allowNets: [], allowHttp: true, userAgent: 'test' });
-    const local = createSender({ ...{ allowHttp: true, userAgent: 'test' }, allowNets: parseNets('127.0.0.0/8') });
+    const local = createSender({ allowHttp: true, userAgent: 'test', allowNets: parseNets('127.0.0.0/8') });
     const request = { headers: {}, deadlineMs: 50 };
     expect(await createFetchFile(local, 100)(`${base}/never.woff2`, request)).toEqual({
       problem: 'is answered too slowly',

@@ -10,7 +10,12 @@ describe('a font file', () => {
     // 33 letters of 500, 4 "e" of 700, 6 blanks of 300.
     const width = Math.round((33 * 500 + 4 * 700 + 6 * 300) / 43);
     expect(await measureFont(woff2Of(font))).toEqual({
-      ...{ family: 'Brand Sans', weights: '400', ascent: 930, descent: 250, line_gap: 20, width },
+      family: 'Brand Sans',
+      weights: '400',
+      ascent: 930,
+      descent: 250,
+      line_gap: 20,
+      width,
     });
     expect(await measureFont(woff2Of({ ...font, style: 'Bold' }))).toMatchObject({ weights: '700' });
   });

@@ -102,9 +102,16 @@ test('the form says so at the field, in English and German', async () => {
   const path = `/dashboard/p/${t.publisher.id}/campaigns/${id}`;
   const { data } = (await me.call('GET', `/campaigns/${id}`)).body;
   const fields = {
-    ...{ name: String(data.name), advertiser_id: String(data.advertiser_id), landing_url: String(data.landing_url) },
-    ...{ payout_kind: 'cpa', payout_amount: '2', payout_currency: 'usd', priority: '1', weight: '1' },
-    ...{ ranking: 'learned', click_id_param: 'click_id' },
+    name: String(data.name),
+    advertiser_id: String(data.advertiser_id),
+    landing_url: String(data.landing_url),
+    payout_kind: 'cpa',
+    payout_amount: '2',
+    payout_currency: 'usd',
+    priority: '1',
+    weight: '1',
+    ranking: 'learned',
+    click_id_param: 'click_id',
   };
   const answer = await admin.post(path, fields);
   const sentence = `C${message.slice(1)}.`;

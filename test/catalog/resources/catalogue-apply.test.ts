@@ -78,8 +78,12 @@ describe('applying a catalogue file', () => {
     file.sequence_rules = [];
     file.offers.push({ id: 999_001, campaign_id: ids.campaign, title: 'Second' });
     file.creatives.push({
-      ...{ id: 999_002, offer_id: 999_001, url: 'https://cdn.example/a.png' },
-      ...{ type: 'png', width: 10, height: 10 },
+      id: 999_002,
+      offer_id: 999_001,
+      url: 'https://cdn.example/a.png',
+      type: 'png',
+      width: 10,
+      height: 10,
     });
     const plan = await apply(me, file, '?dry_run=true&prune=true');
     expect((await exported(me)).offers).toHaveLength(1);
@@ -263,7 +267,9 @@ describe('perkwire catalogue apply', () => {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
     stderr.on('data', (chunk) => void (String(chunk).includes('Apply this?') && stdin.write(`${answer}\n`)));
     const ended = await runCommandLine(['catalogue', 'apply', path, '--publisher', `${me.publisherId}`], {
-      ...{ commands, env: { DATABASE_URL: t.databaseUrl }, stderr },
+      commands,
+      env: { DATABASE_URL: t.databaseUrl },
+      stderr,
       stdin: Object.assign(stdin, { isTTY: true }),
       outputOf: (isJson: boolean) => createOutput(isJson, { stdout, stderr }),
       signal: new AbortController().signal,

@@ -125,7 +125,11 @@ test('another publisher neither reads nor sets them, and learns nothing of what 
 
 test('another process hears of them by itself', async () => {
   const store = await startCatalogStore({
-    ...{ pool: t.pool, databaseUrl: t.databaseUrl, logger: createLogger('silent'), buildIndex, now: Date.now },
+    pool: t.pool,
+    databaseUrl: t.databaseUrl,
+    logger: createLogger('silent'),
+    buildIndex,
+    now: Date.now,
   });
   try {
     const isBlocked = (): boolean => {
@@ -189,13 +193,14 @@ test('rules of a placement hold there alone, are explained with it, and checked 
     return answer.json().data.offers[0];
   };
   expect(await reason('check-out')).toMatchObject({
-    ...{ rule: 'blocked_by_publisher', reason: 'The publisher blocks the brand Farm at check-out.' },
+    rule: 'blocked_by_publisher',
+    reason: 'The publisher blocks the brand Farm at check-out.',
   });
   expect((await reason('thanks')).reason).toMatch(/^The publisher shows only some categories, and not “” at thanks\.$/);
   await me.call('PUT', path, { placements: { thanks: { blocked: {} } } });
   expect([(await me.call('GET', path)).body.data.placements, await shown('thanks')]).toEqual([{}, [ids.offer]]);
   const wrong = await me.call('PUT', path, {
-    ...{ placements: { '': {}, thanks: { allowed: { domains: ['a b'], offers: [1] } } } },
+    placements: { '': {}, thanks: { allowed: { domains: ['a b'], offers: [1] } } },
   });
   expect(wrong.status).toBe(400);
 });
@@ -210,7 +215,8 @@ test('what is allowed holds at once, and the form keeps the rules of other place
   const fields = { _version: etag, placement: 'checkout', 'allowed.categories': 'Shoes', _confirmed: 'on' };
   expect((await user.post(page, fields)).statusCode).toBe(303);
   expect((await me.call('GET', path)).body.data).toMatchObject({
-    ...{ allowed: { advertisers: [ids.advertiser] }, floors: { checkout: 0 } },
+    allowed: { advertisers: [ids.advertiser] },
+    floors: { checkout: 0 },
     placements: { checkout: { allowed: { categories: ['Shoes'] } } },
   });
   expect([await shown(), await shown('thanks')]).toEqual([[], [ids.offer]]);

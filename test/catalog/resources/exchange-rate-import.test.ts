@@ -36,7 +36,14 @@ test('a dry run shows how a file is read, and stores nothing', async () => {
   const { status, body } = await send(list, '?base=eur&dry_run=true');
   expect(status, JSON.stringify(body)).toBe(200);
   expect(body.data).toMatchObject({
-    ...{ dry_run: true, base: 'EUR', changed: 3, removed: 0, separator: ',', header: true, rows: 3, bad: 0 },
+    dry_run: true,
+    base: 'EUR',
+    changed: 3,
+    removed: 0,
+    separator: ',',
+    header: true,
+    rows: 3,
+    bad: 0,
     sample: [{ values: { currency: 'USD', rate: '1.08', valid_from: '2026-11-20' } }, {}, {}],
   });
   expect(await stored()).toEqual([]);

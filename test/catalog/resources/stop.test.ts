@@ -115,7 +115,11 @@ test('another publisher, a key without the permission and a body with fields sto
 
 test('another process hears of it by itself', async () => {
   const store = await startCatalogStore({
-    ...{ pool: t.pool, databaseUrl: t.databaseUrl, logger: createLogger('silent'), buildIndex, now: Date.now },
+    pool: t.pool,
+    databaseUrl: t.databaseUrl,
+    logger: createLogger('silent'),
+    buildIndex,
+    now: Date.now,
   });
   try {
     const isServed = (): boolean => store.current().offers.get(ids.offer as number)?.active === true;

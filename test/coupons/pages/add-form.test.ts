@@ -31,7 +31,9 @@ async function send(language: string, fields: Record<string, string>, file = '')
     method: 'POST',
     url: `/dashboard/p/${t.publisher.id}/offers/1/coupons/add`,
     headers: {
-      ...{ origin, cookie: me.cookie, 'accept-language': language },
+      origin,
+      cookie: me.cookie,
+      'accept-language': language,
       'content-type': body.headers.get('content-type') ?? '',
     },
     payload: Buffer.from(await body.arrayBuffer()),

@@ -14,7 +14,11 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 
 const sums = (at: string, sessions: number) => ({
-  ...{ at: new Date(at), placement: 'checkout', campaignId: 1, offerId: 1, sessions },
+  at: new Date(at),
+  placement: 'checkout',
+  campaignId: 1,
+  offerId: 1,
+  sessions,
 });
 
 test('the address of a publisher alone leads to its overview, and that of another is not found', async () => {

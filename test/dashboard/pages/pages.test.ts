@@ -616,8 +616,14 @@ describe('settings', () => {
     const list = own('/settings/webhooks/all');
     const filter = '{"key":"body.selected","op":"equals","value":1}';
     const fields = {
-      ...{ url: 'http://127.0.0.1:9/warehouse', method: 'POST', enabled: 'on', deadline_s: '5', max_in_flight: '4' },
-      ...{ events: 'conversion', description: 'Warehouse', filter },
+      url: 'http://127.0.0.1:9/warehouse',
+      method: 'POST',
+      enabled: 'on',
+      deadline_s: '5',
+      max_in_flight: '4',
+      events: 'conversion',
+      description: 'Warehouse',
+      filter,
     };
     for (const [field, text] of [
       [{ events: '' }, 'Is not an event type'],

@@ -205,7 +205,12 @@ export function createJourney(client: Client, catalogue: Catalogue) {
       budget: () => exhaust('budget', limits.budget),
       users: exhaustUsers,
     },
-    ...{ track, clickTooFast, refuse, convert, wrap, redecide },
+    track,
+    clickTooFast,
+    refuse,
+    convert,
+    wrap,
+    redecide,
   };
 }
 

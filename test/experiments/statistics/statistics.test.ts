@@ -59,8 +59,16 @@ test('of two arms that are alike, each is best as often; a better one mostly is'
 
 test('the probabilities of the same sums are the same, whatever was asked before; without users there is none', () => {
   const arm = (n: number, y: number) => ({
-    ...{ n, x: 2 * n, y, xx: 5 * n, yy: 3 * y, xy: 2.2 * y },
-    ...{ b: 0, bb: 0, xb: 0, yb: 0 },
+    n,
+    x: 2 * n,
+    y,
+    xx: 5 * n,
+    yy: 3 * y,
+    xy: 2.2 * y,
+    b: 0,
+    bb: 0,
+    xb: 0,
+    yb: 0,
   });
   const arms = [arm(1000, 200), arm(1000, 210), arm(900, 200), arm(1100, 190), arm(1000, 215), noMoments];
   expect(probabilitiesToBeBest(arms.slice(0, 2))[0]).toBeLessThan(0.5);

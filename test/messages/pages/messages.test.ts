@@ -32,14 +32,28 @@ afterAll(async () => {
 
 test.each([
   {
-    ...{ locale: 'en-GB', enabled: 'Send perk messages', sender: 'Name of the sender', saved: 'Settings of perk' },
-    ...{ show: 'Show', sent: 'sent', again: 'Send again', address: 'E-mail address', suppress: 'Suppress' },
-    ...{ isSuppressed: 'rude@example.com is suppressed.' },
+    locale: 'en-GB',
+    enabled: 'Send perk messages',
+    sender: 'Name of the sender',
+    saved: 'Settings of perk',
+    show: 'Show',
+    sent: 'sent',
+    again: 'Send again',
+    address: 'E-mail address',
+    suppress: 'Suppress',
+    isSuppressed: 'rude@example.com is suppressed.',
   },
   {
-    ...{ locale: 'de-DE', enabled: 'Perk-Mails senden', sender: 'Name des Absenders', saved: 'Einstellungen der' },
-    ...{ show: 'Anzeigen', sent: 'gesendet', again: 'Erneut senden', address: 'E-Mail-Adresse', suppress: 'Sperren' },
-    ...{ isSuppressed: 'rude@example.com ist gesperrt.' },
+    locale: 'de-DE',
+    enabled: 'Perk-Mails senden',
+    sender: 'Name des Absenders',
+    saved: 'Einstellungen der',
+    show: 'Anzeigen',
+    sent: 'gesendet',
+    again: 'Erneut senden',
+    address: 'E-Mail-Adresse',
+    suppress: 'Sperren',
+    isSuppressed: 'rude@example.com ist gesperrt.',
   },
 ])('in $locale an admin sets messages up, sees one, tests it and follows what was sent', async (words) => {
   const admin = await signInAs(t, 'admin');
@@ -53,7 +67,8 @@ test.each([
   await page.locator(`form[action$="${path}"][method=post] button`).first().click();
   await page.getByText(words.saved).first().waitFor();
   expect((await calls.call('GET', '/settings')).json().data).toMatchObject({
-    ...{ enabled: true, from_name: `Perks ${words.locale}` },
+    enabled: true,
+    from_name: `Perks ${words.locale}`,
   });
 
   await page.locator('select[name=language]').selectOption('ar');

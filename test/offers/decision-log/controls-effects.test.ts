@@ -74,7 +74,10 @@ test('what a rule cost is what decisions that it bound would have shown without 
   expect(await fetchOffers(3)).toEqual([]);
   const cost = await me.call('GET', `${path}/cost`);
   expect(cost.body.data).toMatchObject({
-    ...{ days: 7, sessions: 5, sampled: 5, rest: 0 },
+    days: 7,
+    sessions: 5,
+    sampled: 5,
+    rest: 0,
     rules: [
       // The two decisions before the rule are as they were.
       { by: 'advertiser', value: String(ids.advertiser), changed: 0.6, emptied: 0 },

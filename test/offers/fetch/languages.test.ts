@@ -101,7 +101,12 @@ describe('an offer in languages', () => {
     for (const language of [null, 'de', 'fr'])
       added.push(
         await manage('POST', 'creatives', {
-          ...{ offer_id: offerId, creative_type: 'hero_image', type: 'png', width: 1600, height: 900, language },
+          offer_id: offerId,
+          creative_type: 'hero_image',
+          type: 'png',
+          width: 1600,
+          height: 900,
+          language,
           url: `https://cdn.test/${language ?? 'all'}.png`,
         }),
       );

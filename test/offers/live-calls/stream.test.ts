@@ -44,7 +44,11 @@ function tail(key: string, ...args: string[]) {
   stdout.on('data', (chunk) => (out += chunk));
   stderr.on('data', (chunk) => (err += chunk));
   const ended = runCommandLine(['logs', 'tail', ...args], {
-    ...{ commands, env: { PERKWIRE_URL: url, PERKWIRE_KEY: key }, stdin, stderr, signal: stop.signal },
+    commands,
+    env: { PERKWIRE_URL: url, PERKWIRE_KEY: key },
+    stdin,
+    stderr,
+    signal: stop.signal,
     outputOf: (isJson: boolean) => createOutput(isJson, { stdout, stderr }),
   });
   return { ended, stop: () => stop.abort(), out: () => out, err: () => err };

@@ -162,7 +162,8 @@ describe('the header', () => {
       expect(await refusal(text)).toMatch(/^unknown_header/);
     expect((await read('Nr;Amount\n1;2', { column: 'nr' })).layout).toMatchObject({ hasHeader: true });
     expect((await read('x,u1\ny,u2', { column: '2' })).layout).toMatchObject({
-      ...{ hasHeader: false, columns: [{ role: null }, { role: 'id' }] },
+      hasHeader: false,
+      columns: [{ role: null }, { role: 'id' }],
     });
     expect(await refusal('u1,5\nu2,6', { column: '3' })).toContain('2 columns');
     expect(await refusal('u1,5\nu2,6', { column: 'other' })).toContain('no column');

@@ -41,7 +41,9 @@ beforeAll(async () => {
     t,
     facts.map(([number, placement, revenue, day]) => ({
       at: new Date(Date.UTC(2026, 10, day, 10)),
-      ...{ placement, impressions: 3, revenue_micros: revenue * 1e6 },
+      placement,
+      impressions: 3,
+      revenue_micros: revenue * 1e6,
       offerId: rows[number - 1]?.id ?? 0,
       campaignId: rows[number - 1]?.campaign_id ?? 0,
     })),

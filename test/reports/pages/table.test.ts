@@ -109,13 +109,16 @@ test.each([
     [zone, day],
   );
   const series = rows.map(({ start, sessions }) => ({
-    ...{ time: start.toISOString(), startMs: start.getTime(), group: [], metrics: { ...sumOf([]), sessions } },
+    time: start.toISOString(),
+    startMs: start.getTime(),
+    group: [],
+    metrics: { ...sumOf([]), sessions },
   }));
   const none = { now: sumOf([]), before: null };
   const state = readState({ from: day, to: day, interval: 'hour', compare: 'none' });
   const slots = slotsOf(
     periodsOf(state, zone, nowMs),
-    { ...{ series, seriesBefore: [], total: none, groups: [] } },
+    { series, seriesBefore: [], total: none, groups: [] },
     zone,
     nowMs,
   );

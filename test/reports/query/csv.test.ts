@@ -59,7 +59,12 @@ test('a report of thousands of rows is whole, as JSON and as CSV', () => {
     hour: '2026-11-21T13:00:00+05:45',
     plan: '"1500\u2028',
     ...counts,
-    ...{ revenue: -1.25, unbilled: 0.5, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
+    revenue: -1.25,
+    unbilled: 0.5,
+    ctr: 0.25,
+    cvr: -1,
+    rpm: -416.666667,
+    fill_rate: 0.666667,
     currency: 'USD',
     revenue_by_currency: [{ currency: 'USD', revenue: -1.25, unbilled: 0.5 }],
   });

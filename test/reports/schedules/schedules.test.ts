@@ -23,7 +23,10 @@ const own = (path: string, publisherId = t.publisher.id): string => `/dashboard/
 beforeAll(async () => {
   server = await startMailServer();
   const mail = {
-    ...{ host: '127.0.0.1', port: server.port, secure: false, from: 'Perkwire <perkwire@example.com>' },
+    host: '127.0.0.1',
+    port: server.port,
+    secure: false,
+    from: 'Perkwire <perkwire@example.com>',
     credentials: { user: 'user', password: 'secret' },
   };
   t = await createTestApp({ config: { mail }, now: () => nowMs });
@@ -108,7 +111,9 @@ test('a mail that fails is tried again, and the page says so', async () => {
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Daily');
   await analyst.post(own(`/reports/saved/${id}/schedules`), {
-    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '9' },
+    recipient: `user.${analyst.userId}`,
+    period: 'day',
+    hour: '9',
   });
   nowMs = (await rowsOf(id))[0].due_at.getTime();
   server.mails.length = 0;
@@ -135,7 +140,9 @@ test('a report that is sent on a later day is that of the day when it was due', 
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Yesterday', t.publisher.id, '?range=yesterday&metrics=sessions');
   await analyst.post(own(`/reports/saved/${id}/schedules`), {
-    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '8' },
+    recipient: `user.${analyst.userId}`,
+    period: 'day',
+    hour: '8',
   });
   const dueMs = (await rowsOf(id))[0].due_at.getTime();
   server.mails.length = 0;
@@ -150,7 +157,9 @@ test('a mail that is sent again, because the first try was not noted, has the sa
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Twice');
   await analyst.post(own(`/reports/saved/${id}/schedules`), {
-    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '9' },
+    recipient: `user.${analyst.userId}`,
+    period: 'day',
+    hour: '9',
   });
   const [{ due_at: dueAt }] = await rowsOf(id);
   nowMs = dueAt.getTime();
@@ -245,7 +254,9 @@ test('a report of revenue has a sum for each currency, and the total in the repo
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Money', t.publisher.id, '?range=yesterday&metrics=revenue');
   await analyst.post(own(`/reports/saved/${id}/schedules`), {
-    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '23' },
+    recipient: `user.${analyst.userId}`,
+    period: 'day',
+    hour: '23',
   });
   nowMs = (await rowsOf(id))[0].due_at.getTime();
   server.mails.length = 0;

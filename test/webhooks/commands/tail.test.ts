@@ -39,7 +39,11 @@ function tail(...args: string[]): () => string[] {
   let out = '';
   stdout.on('data', (chunk) => (out += chunk));
   const ended = runCommandLine(['deliveries', 'tail', '--json', ...args], {
-    ...{ commands, env: { PERKWIRE_URL: url, PERKWIRE_KEY: me.key }, stdin, stderr, signal: stop.signal },
+    commands,
+    env: { PERKWIRE_URL: url, PERKWIRE_KEY: me.key },
+    stdin,
+    stderr,
+    signal: stop.signal,
     outputOf: (isJson: boolean) => createOutput(isJson, { stdout, stderr }),
   });
   stops.push(() => {

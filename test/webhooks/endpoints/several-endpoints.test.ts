@@ -168,8 +168,14 @@ describe('an event', () => {
     const first = await add();
     const nowMs = Date.now();
     const event = {
-      ...{ publisherId: me.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: true },
-      ...{ payload: () => Buffer.from('{}'), nowMs, id: newUuid7(nowMs) },
+      publisherId: me.id,
+      event: 'usp.selection',
+      sessionId: null,
+      pubUserId: null,
+      dev: true,
+      payload: () => Buffer.from('{}'),
+      nowMs,
+      id: newUuid7(nowMs),
     };
     const send = () => transaction(t.pool, (executor) => enqueue(executor, [event]));
     const ids = await send();
@@ -186,8 +192,13 @@ describe('an event', () => {
     await client.query('begin');
     await enqueue({ query: client.query.bind(client), onCommit: () => {} } as never, [
       {
-        ...{ publisherId: me.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false },
-        ...{ payload: () => Buffer.from('{}'), nowMs: Date.now() },
+        publisherId: me.id,
+        event: 'usp.selection',
+        sessionId: null,
+        pubUserId: null,
+        dev: false,
+        payload: () => Buffer.from('{}'),
+        nowMs: Date.now(),
       },
     ]);
     const removed = me.call('DELETE', `${base}/${id}`);

@@ -113,7 +113,8 @@ export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: 
     row: (at, of) => html`
       ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 1 })}
       ${form.select(`${at}.event`, {
-        ...{ label: t('campaigns.event'), of },
+        label: t('campaigns.event'),
+        of,
         choices: [...eventChoices(), ...ownChoices(ownKinds, form.values[`${at}.event`])],
       })}
       ${form.input(`${at}.window_minutes`, { label: t('campaigns.within'), of, type: 'number', min: 1 })}
@@ -131,7 +132,8 @@ export const totalCapFields = (form: FormBuilder, prefix: string, ownKinds: read
     row: (at, of) => html`
       ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 0, step: 'any' })}
       ${form.select(`${at}.metric`, {
-        ...{ label: t('campaigns.of'), of },
+        label: t('campaigns.of'),
+        of,
         choices: [...choicesOf(capMetrics), ...ownChoices(ownKinds, form.values[`${at}.metric`])],
       })}
       ${form.select(`${at}.per`, { label: t('campaigns.per'), of, choices: choicesOf(capPeriods) })}`,

@@ -76,7 +76,9 @@ function exhaustedText(row: View): string | null {
   const amount = metric === 'budget' ? money : count;
   const named = splitKind(metric);
   return t('campaigns.limitReached', {
-    ...{ spent: amount(spent), per, metric: named.kind },
+    spent: amount(spent),
+    per,
+    metric: named.kind,
     limit: t('campaigns.limitOf', { limit: amount(limit), metric: named.kind, event: named.name, per }),
   });
 }

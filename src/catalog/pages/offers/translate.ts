@@ -110,7 +110,10 @@ function editor(context: PublisherContext, edited: Edited, tag: string | null, r
 
 const removeButton = (context: PublisherContext, to: string, tag: string): Html =>
   actionButton(context, {
-    ...{ to: `${to}/remove`, text: t('common.remove'), kind: 'danger', values: { tag } },
+    to: `${to}/remove`,
+    text: t('common.remove'),
+    kind: 'danger',
+    values: { tag },
     confirm: t('languages.removeConfirm', { language: nameOf(tag) }),
   });
 

@@ -163,7 +163,9 @@ function placementTabs({ publisher, path: to }: PublisherContext, view: Controls
   return tabs(t('dimensions.placement'), [
     { text: t('controls.allPlacements'), href: to(path), current: placement === '' },
     ...[...names].slice(0, maxTabs).map((name) => ({
-      ...{ text: name, href: to(pathOf(name)), current: name === placement },
+      text: name,
+      href: to(pathOf(name)),
+      current: name === placement,
     })),
   ]);
 }

@@ -19,7 +19,8 @@ function byCurrency(row: AnswerRow): CsvRow[] {
     ...row,
     now: inCurrency(row.now, currency),
     before: row.before === null ? null : inCurrency(row.before, currency),
-    ...{ currency, isFurther: index > 0 },
+    currency,
+    isFurther: index > 0,
   }));
 }
 

@@ -12,7 +12,9 @@ type MetricKind = 'count' | 'money' | 'rate';
 export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
-  ...{ name, kind, isBad },
+  name,
+  kind,
+  isBad,
   get text() {
     return t(`metrics.${name}`);
   },

@@ -96,7 +96,10 @@ describe('a web view of iOS 12', () => {
     await context.addInitScript(ageing);
     const config = { containerId: 'wall' };
     const { page, until, problems } = await stage.open({
-      ...{ context, config, body: '<div id="wall"></div>', user: { pub_user_id: 'old-wall' } },
+      context,
+      config,
+      body: '<div id="wall"></div>',
+      user: { pub_user_id: 'old-wall' },
       script: '/launcher.perkswall.js',
     });
     await until('ads_found');
