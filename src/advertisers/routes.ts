@@ -11,6 +11,7 @@ import {
 import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
+import { fromMicros } from '../platform/money.ts';
 import type { App } from '../platform/ports.ts';
 import { counts, type ReportGroup, type ReportLine, readReport, readReportScope, reportGroups } from './report.ts';
 
@@ -88,6 +89,6 @@ export function reportRoute(app: App, { http, now, ...sources }: Deps): void {
 const view = ({ sums: { revenue_micros, unbilled_micros, ...sums }, ...line }: ReportLine) => ({
   ...line,
   ...sums,
-  spent: revenue_micros / 1_000_000,
-  unbilled: unbilled_micros / 1_000_000,
+  spent: fromMicros(revenue_micros),
+  unbilled: fromMicros(unbilled_micros),
 });

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { CatalogStore } from '../catalog/store.ts';
 import { emptyModel } from '../learning/model.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
+import { fromMicros } from '../platform/money.ts';
 import { activeCapsOf } from './caps.ts';
 import { loadTrueUsage } from './slice-rows.ts';
 import { findStandings } from './standing.ts';
@@ -54,9 +55,9 @@ async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>
     const { currency } = campaign.payout;
     const sum = sums.get(currency) ?? { spent: 0, reserved: 0, unbilled: 0 };
     sums.set(currency, {
-      spent: sum.spent + spentMicros / 1e6,
-      reserved: sum.reserved + Math.max(0, micros - spentMicros) / 1e6,
-      unbilled: sum.unbilled + unbilledMicros / 1e6,
+      spent: sum.spent + fromMicros(spentMicros),
+      reserved: sum.reserved + fromMicros(Math.max(0, micros - spentMicros)),
+      unbilled: sum.unbilled + fromMicros(unbilledMicros),
     });
   }
   return sums;

@@ -5,6 +5,7 @@ import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
+import { toMicros } from '../platform/money.ts';
 import { type CapUsage, type GoalTotal, type LimitedTotal, totalsKey } from './caps.ts';
 
 /**
@@ -280,7 +281,7 @@ const fields = {
 export const fieldOf = ({ metric }: Pick<TotalCap, 'metric'>): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
   isOwnKind(metric) ? 'ownEvents' : fields[metric];
 export const limitOf = ({ metric, limit }: Pick<TotalCap, 'metric' | 'limit'>): number =>
-  metric === 'budget' ? limit * 1_000_000 : limit;
+  metric === 'budget' ? toMicros(limit) : limit;
 
 const goalFields = {
   impressions: 'countedImpressions',

@@ -12,6 +12,7 @@ import type { Additions } from '../management/additions.ts';
 import { orNull, type View } from '../management/resource.ts';
 import { viewOf } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
+import { toMicros } from '../platform/money.ts';
 import { goalWarnings } from './goal-forecast.ts';
 import { findHoldBacks, type HoldBack } from './goals.ts';
 import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
@@ -168,7 +169,7 @@ const draftOf = (
   activatedAtMs: typeof activatedAt === 'string' ? Date.parse(activatedAt) : null,
   payout: {
     kind: row.payout_kind as PayoutKind,
-    amountMicros: Math.round(Number(row.payout_amount) * 1_000_000),
+    amountMicros: toMicros(Number(row.payout_amount)),
     currency: String(row.payout_currency),
   },
 });

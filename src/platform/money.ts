@@ -16,7 +16,13 @@ export function parseMicros(text: string): bigint | null {
 }
 
 /** A JSON number: 12500000n → 12.5. */
-export const microsToNumber = (micros: bigint): number => Number(micros) / Number(unit);
+export const microsToNumber = (micros: bigint): number => fromMicros(Number(micros));
+
+/** An amount in units of its currency: 12500000 → 12.5. */
+export const fromMicros = (micros: number): number => micros / 1_000_000;
+
+/** An amount in millionths, rounded to whole ones: 12.5 → 12500000. */
+export const toMicros = (amount: number): number => Math.round(amount * 1_000_000);
 
 const hundredPercent = 100n * unit;
 

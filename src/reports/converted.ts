@@ -1,6 +1,7 @@
 import { loadExchangeRates } from '../catalog/exchange-rates.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type ExchangeRates, exchangeMicros, exchangeOn } from '../platform/exchange-rates.ts';
+import { microsToNumber } from '../platform/money.ts';
 import type { MoneySum } from './metrics.ts';
 import { queryMoneyByDay } from './query/query.ts';
 import type { ActivityQuery } from './query/types.ts';
@@ -31,8 +32,12 @@ export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to
       unbilled += exchangeMicros(BigInt(unbilledMicros), exchange);
       if (exchange.validFrom !== null && exchange.validFrom > asOf) asOf = exchange.validFrom;
     }
-  const units = (micros: bigint): number => Number(micros) / 1_000_000;
-  return { currency: to, revenue: units(revenue), unbilled: units(unbilled), rates_as_of: asOf === '' ? null : asOf };
+  return {
+    currency: to,
+    revenue: microsToNumber(revenue),
+    unbilled: microsToNumber(unbilled),
+    rates_as_of: asOf === '' ? null : asOf,
+  };
 }
 
 /**

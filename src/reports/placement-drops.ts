@@ -1,6 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
+import { fromMicros } from '../platform/money.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
 /** A placement whose metric is at most half of what it was in the same hours of last week. Revenue in the currency. */
@@ -90,6 +91,6 @@ function dropsOf(row: Row, revenue: readonly RevenueRow[]): PlacementDrop[] {
   // A placement has one alert of revenue: that of the currency that fell furthest.
   const fall = ({ now, before }: RevenueRow): number => (Number(before) > 0 ? Number(now) / Number(before) : 1);
   const [most] = [...revenue].sort((a, b) => fall(a) - fall(b));
-  if (most !== undefined) add('revenue', Number(most.now) / 1e6, Number(most.before) / 1e6, most.currency);
+  if (most !== undefined) add('revenue', fromMicros(Number(most.now)), fromMicros(Number(most.before)), most.currency);
   return drops;
 }

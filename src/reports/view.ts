@@ -1,4 +1,5 @@
 import { csvCell } from '../platform/lib/csv.ts';
+import { fromMicros } from '../platform/money.ts';
 import { countNames, type Metrics, type MoneySum, withMoney } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
@@ -13,11 +14,11 @@ const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded
 /** The columns of a report behind its groups: the counts in the order of the metrics, then money and rates. */
 const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
   ...countNames.map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
-  { name: 'revenue', of: ({ revenue_micros }) => revenue_micros / unit },
-  { name: 'unbilled', of: ({ unbilled_micros }) => unbilled_micros / unit },
+  { name: 'revenue', of: ({ revenue_micros }) => fromMicros(revenue_micros) },
+  { name: 'unbilled', of: ({ unbilled_micros }) => fromMicros(unbilled_micros) },
   { name: 'ctr', of: ({ clicks, impressions }) => rate(clicks, impressions) },
   { name: 'cvr', of: ({ conversions, clicks }) => rate(conversions, clicks) },
-  { name: 'rpm', of: ({ revenue_micros, sessions }) => rate((revenue_micros / unit) * 1000, sessions) },
+  { name: 'rpm', of: ({ revenue_micros, sessions }) => rate(fromMicros(revenue_micros) * 1000, sessions) },
   { name: 'fill_rate', of: ({ filled_sessions, sessions }) => rate(filled_sessions, sessions) },
 ];
 

@@ -10,6 +10,7 @@ import { keepAttributes } from '../catalog/keeps-attributes.ts';
 import { insertOutcomes, maxOutcomeValue, type Outcome, timeProblemOf } from '../experiments/outcome-store.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
+import { toMicros } from '../platform/money.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import {
   type EffectResult,
@@ -188,7 +189,7 @@ async function applyOutcomes({ executor, publisherId, nowMs }: Work, asked: read
     if (timeProblemOf(atMs, nowMs) !== null) one.result = 'too_old';
     else if (typeof value !== 'number' || !(Math.abs(value) <= maxOutcomeValue)) one.result = 'invalid';
     if (one.result !== 'done') return [];
-    const valueMicros = Math.round((value as number) * 1_000_000);
+    const valueMicros = toMicros(value as number);
     const { name, currency } = effect;
     return [{ publisherId, id: message.messageId, userKey, name, valueMicros, currency, atMs }];
   });

@@ -7,7 +7,7 @@ import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { dates, uuids } from '../platform/db/binary-array.ts';
 import type { Transaction } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import { times } from '../platform/money.ts';
+import { times, toMicros } from '../platform/money.ts';
 import { enqueue, type OutboxEvent } from '../webhooks/outbox.ts';
 import { postbackEvent } from './conversions/booking.ts';
 import { buildPostback } from './conversions/postback.ts';
@@ -110,7 +110,7 @@ function moneyOf({ campaign, revenueMicros }: CountedEvent, isUnbilled: boolean)
 
 function loyaltyOf({ campaign, revenueMicros }: CountedEvent, publisher: Publisher, isUnbilled: boolean) {
   const { isLoyalty } = campaign;
-  const factor = BigInt(Math.round(publisher.currencyMultiplier * 1_000_000));
+  const factor = BigInt(toMicros(publisher.currencyMultiplier));
   return { isLoyalty, loyaltyMicros: isLoyalty && !isUnbilled ? times(BigInt(revenueMicros), factor) : 0n };
 }
 

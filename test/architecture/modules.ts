@@ -52,6 +52,7 @@ export const narrower: Record<string, readonly string[]> = {
       'src/platform/lib/',
       'src/platform/errors.ts',
       'src/platform/exchange-rates.ts',
+      'src/platform/money.ts',
     ],
     ...['src/budgets/cap-rules.ts', 'src/budgets/caps.ts', 'src/budgets/goals.ts', 'src/budgets/pacing.ts'],
     ...['model', 'properties', 'rates', 'score'].map((name) => `src/learning/${name}.ts`),

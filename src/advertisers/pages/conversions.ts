@@ -1,6 +1,7 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
+import { fromMicros } from '../../platform/money.ts';
 import { badge, card, codeBlock, descriptionList, emptyState, notice, pager, table } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { moment, perLocale } from '../../shell/format.ts';
@@ -50,7 +51,7 @@ export async function conversionsPage(services: PageServices, context: Advertise
         row.event,
         row.txnId ?? '',
         outcome(row),
-        amount(row.currency).format(row.payoutMicros / 1_000_000),
+        amount(row.currency).format(fromMicros(row.payoutMicros)),
       ]),
     );
   return {
@@ -73,7 +74,7 @@ function outcome({ isVoid, suspicious, unbilledMicros, currency }: AdvertiserCon
     return html`${badge(t('advertiser.refused'), 'bad')}
       ${t('advertiser.suspicious', { reason: suspicious.replaceAll('_', ' ') })}`;
   if (unbilledMicros !== 0) {
-    const would = amount(currency).format(unbilledMicros / 1_000_000);
+    const would = amount(currency).format(fromMicros(unbilledMicros));
     return html`${badge(t('advertiser.notBilled'), 'warn')} ${t('advertiser.budgetReached', { amount: would })}`;
   }
   return badge(t('advertiser.billed'), 'good');

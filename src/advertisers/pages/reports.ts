@@ -2,6 +2,7 @@ import { isDay } from '../../platform/http/day-range.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { fromMicros } from '../../platform/money.ts';
 import { card, linkButton, table } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { dayForm, perLocale } from '../../shell/format.ts';
@@ -85,7 +86,7 @@ function reportTable({ by, lines }: Report): Html {
       by === 'date' ? day('').format(new Date(name)) : name,
       currency,
       ...counts.map((one) => whole('').format(sums[one])),
-      ...money.map((one) => amount(currency).format(sums[one] / 1_000_000)),
+      ...money.map((one) => amount(currency).format(fromMicros(sums[one]))),
     ]),
   );
 }
@@ -99,7 +100,7 @@ export async function reportCsv(services: PageServices, context: AdvertiserConte
   const rows = lines.map(({ name, currency, sums }) =>
     [
       ...[csvCell(name), currency, ...counts.map((one) => sums[one])],
-      ...money.map((one) => (sums[one] / 1_000_000).toFixed(6)),
+      ...money.map((one) => fromMicros(sums[one]).toFixed(6)),
     ].join(','),
   );
   const download = `${[head, ...rows].join('\r\n')}\r\n`;

@@ -13,6 +13,7 @@ import {
 import { ifMatch } from '../../management/resource-routes.ts';
 import { AppError } from '../../platform/errors.ts';
 import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
+import { fromMicros } from '../../platform/money.ts';
 import type { App } from '../../platform/ports.ts';
 import type { ControlsEffect } from '../controls-rules.ts';
 import type { PageExtensions } from '../page-extensions.ts';
@@ -176,7 +177,7 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): 
 const changesOf = ({ changed, emptied, revenue, isEnough }: ControlsEffect) => ({
   changed,
   emptied,
-  revenue: revenue.map(({ currency, micros }) => ({ currency, amount: micros / 1_000_000 })),
+  revenue: revenue.map(({ currency, micros }) => ({ currency, amount: fromMicros(micros) })),
   is_enough: isEnough,
 });
 

@@ -5,6 +5,7 @@ import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { wantedOf } from '../../platform/i18n/reader.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
+import { toMicros } from '../../platform/money.ts';
 import { controlsOf } from '../controls.ts';
 import type { CouponPool } from '../coupon-pool.ts';
 import type { Arm, Experiment } from '../experiments.ts';
@@ -233,7 +234,7 @@ function toProvision(row: ProvisionRow): Provision {
 }
 
 /** Millionths, the unit of all money here, of a `numeric` with at most six decimal places. */
-const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
+const microsOf = (amount: string): number => toMicros(Number(amount));
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {
   const creatives = creativeRows.map(toCreative);

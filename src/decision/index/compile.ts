@@ -6,6 +6,7 @@ import type { FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } 
 import type { Campaign, Offer, Payout, Publisher } from '../../catalog/types.ts';
 import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
+import { toMicros } from '../../platform/money.ts';
 
 /** An offer as one publisher may show it, with its rules ready to be applied. */
 export type Candidate = {
@@ -178,7 +179,7 @@ export function matchesValue({ include, exclude }: Matcher, value: string | null
 function compileTotalCaps(caps: readonly TotalCap[], key: string, zone: string): CompiledTotalCap[] {
   return caps.map((cap) => ({
     cap,
-    limit: cap.metric === 'budget' ? Math.round(cap.limit * 1_000_000) : cap.limit,
+    limit: cap.metric === 'budget' ? toMicros(cap.limit) : cap.limit,
     key,
     zone,
   }));

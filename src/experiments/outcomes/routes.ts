@@ -6,6 +6,7 @@ import type { Batcher } from '../../platform/db/batcher.ts';
 import { AppError, databaseUnavailable } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { toMicros } from '../../platform/money.ts';
 import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { keySchema } from '../configuration/changes.ts';
@@ -83,7 +84,7 @@ function read(
     id,
     userKey,
     name,
-    valueMicros: Math.round(value * 1_000_000),
+    valueMicros: toMicros(value),
     currency: currency ?? null,
     atMs,
   };

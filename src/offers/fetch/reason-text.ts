@@ -3,6 +3,7 @@ import { exchangeProperty, type Influence } from '../../decision/influences.ts';
 import type { Reason, ReasonValue } from '../../decision/reason.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
+import { fromMicros } from '../../platform/money.ts';
 
 /** How the values of a reason are written for its reader. */
 export type ReasonFormat = {
@@ -80,7 +81,7 @@ const apiFormat: ReasonFormat = {
   moment: (atMs) => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`,
   weekday: (day) => days[day] ?? '',
   timeOfDay: (minute) => `${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}`,
-  amount: (micros, currency) => `${(micros / 1_000_000).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
+  amount: (micros, currency) => `${fromMicros(micros).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
 };
 
 /** Properties that every request has; those of its custom attributes are named as it does. */

@@ -77,7 +77,6 @@ function exhaustedText(row: View): string | null {
   const named = splitKind(metric);
   return t('campaigns.limitReached', {
     spent: amount(spent),
-    per,
     metric: named.kind,
     limit: t('campaigns.limitOf', { limit: amount(limit), metric: named.kind, event: named.name, per }),
   });

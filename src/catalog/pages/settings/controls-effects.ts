@@ -1,5 +1,6 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { fromMicros } from '../../../platform/money.ts';
 import { type Cell, card, linkButton, notice, table } from '../../../shell/components.ts';
 import { count, percent } from '../../../shell/format.ts';
 import { moneyFormat } from '../../../shell/money.ts';
@@ -37,7 +38,7 @@ const sampleText = ({ days, sessions, sampled }: Pick<ControlsEffect, 'days' | '
 });
 
 const amountText = (revenue: ControlsEffect['revenue']): string =>
-  revenue.map(({ currency, micros }) => moneyFormat(currency)(micros / 1_000_000)).join(' + ') || '–';
+  revenue.map(({ currency, micros }) => moneyFormat(currency)(fromMicros(micros))).join(' + ') || '–';
 
 const ruleText = (by: ControlsRule['by'], value: string, placement: string | null): Html => {
   const name = tHtml('controls.ruleName', { by, value });

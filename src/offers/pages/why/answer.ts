@@ -6,6 +6,7 @@ import type { DecisionContext, DecisionInput } from '../../../decision/types.ts'
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
+import { fromMicros } from '../../../platform/money.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
 import { moment, momentText, perLocale, roughPercent } from '../../../shell/format.ts';
 import { moneyFormat } from '../../../shell/money.ts';
@@ -166,6 +167,6 @@ function formatOf(publisher: Publisher): ReasonFormat {
     moment: (atMs) => momentText(publisher, atMs),
     weekday: (day) => clockFormat('weekday').format(clockMs + day * dayMs),
     timeOfDay: (minute) => clockFormat('time').format(clockMs + minute * minuteMs),
-    amount: (micros, currency) => moneyFormat(currency)(micros / 1_000_000),
+    amount: (micros, currency) => moneyFormat(currency)(fromMicros(micros)),
   };
 }
