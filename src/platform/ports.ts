@@ -19,7 +19,7 @@ import type { SecretBox } from './security/secret-box.ts';
 import type { TokenCodec } from './security/tracking-token.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-/** Dependencies of every module. A module adds its own in its `ports.ts`; `runtime/create-deps.ts` opens them all. */
+/** Dependencies of every module; a module adds its own in its `ports.ts`. */
 export type PlatformDeps = {
   config: Config;
   pool: pg.Pool;
