@@ -30,11 +30,13 @@ const clickPart = 0.1;
 type Part = { latencies: number[]; serverUs: number; seconds: number; versionGapS: number };
 type Offer = { pixel: string; click_url: string };
 
+let users = 0;
+
 const stage = await openStage();
 const busy = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
 try {
-  const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
   await createPublisher(stage.pool, { key: 'bench-100', campaigns: 100 });
+  const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
   const parts: Record<'with' | 'without', Part[]> = { with: [], without: [] };
   await play(server.port, 2 * seconds); // warm-up
   for (let round = 0; round < rounds; round++)
@@ -80,13 +82,12 @@ async function play(port: number, forSeconds: number): Promise<number[]> {
   return latencies;
 }
 
-let users = 0;
-
 async function visit(port: number, at: number, latencies: number[]): Promise<void> {
   const url = `http://127.0.0.1:${port}/native/v4/offers.json?api_key=bench-100`;
   const body = fetchBody(`user-${users++}`);
   const beganMs = performance.now();
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  if (!answer.ok) throw new Error(`a fetch was answered ${answer.status}: ${await answer.text()}`);
   const { data } = (await answer.json()) as { data: { offers: Offer[] } };
   latencies.push(performance.now() - beganMs);
   const [first] = data.offers;
