@@ -32,7 +32,7 @@ export type Modules = Awaited<ReturnType<typeof createModules>>;
 type ModuleOptions = PlatformOptions & {
   /** The shop and the receiver of the demo. */
   demo: boolean;
-  /** Of this process, as the operator's page shows it. */
+  /** Process id that the operator's page shows. */
   pid: number;
 };
 

@@ -69,7 +69,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     cursors,
     managementHttp,
     extensions,
-    /** What later modules show beside rows of a kind; each sets its part when it is made. */
+    /** Additions of later modules to rows of a kind; each sets its part when it is created. */
     additions,
     /** Kinds of rows whose material changes a publisher may approve before they are live. */
     kinds: {

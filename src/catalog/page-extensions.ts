@@ -30,7 +30,7 @@ export type FetchFile = (
   request: { headers: Record<string, string>; deadlineMs: number },
 ) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: string }>;
 
-/** What modules made later add to the catalogue's pages; each sets its part when it is made. Absent: not shown. */
+/** Additions of later modules to the catalogue's pages; each sets its part when it is created. Absent: not shown. */
 export type PageExtensions = {
   /** Absent: fonts are not measured. */
   fetchFont?: FetchFile;

@@ -4,6 +4,7 @@ import { allFeature, offerFeature, ownLevel, placeFeature, sharedLevel } from '.
 import type { RateModel } from './model.ts';
 import { agedFeature } from './rates.ts';
 import type { Block, Column, Rows } from './rows.ts';
+import { sampledPart } from './score.ts';
 import { addFeature, setPair, slotOf, type Table } from './table.ts';
 
 /** Changes below these are not published: of a mean, and of a variance or count as a part of it. */
@@ -36,9 +37,6 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
   for (const key of rows.closedKeys)
     for (const level of [sharedLevel, ownLevel]) effects.priors.set(groupOf(level, key), 0);
 }
-
-/** Part of the variance of offers that decisions sample (revenue-model.ts). */
-const sampledPart = 0.5;
 
 /**
  * Mean and variance of a logit, such that the Gamma distribution that decisions sample is as wide as the log-normal one

@@ -60,6 +60,9 @@ export function scopeOf(model: Model, publisherId: number, placement: string, pr
   return { click: of(model.click, keys.click), conversion: of(model.conversion, keys.conversion) };
 }
 
+/** Part of the variance of rates that decisions sample: less explores less (docs/adr/0025-learn-by-context.md). */
+export const sampledPart = 0.5;
+
 /** Part of the variance of attributes that is sampled, next to that of offers: more explores for too long. */
 const attributePart = 0.5;
 

@@ -4,14 +4,14 @@ import { type Resource, type Values, type View, viewSchema, type Warning } from 
 import type { Work } from './unit-of-work.ts';
 
 /**
- * What later modules show beside the rows of a kind, such as what was spent of a campaign's budgets: no part of the
+ * Additions of later modules to the rows of a kind, such as what was spent of a campaign's budgets: no part of the
  * row, nor of its ETag, and left out where it is sent back.
  */
 export type Additions = {
   fields: TProperties;
   /** The values of all fields, for each of some rows. */
   read: (work: Work, rows: readonly View[]) => Promise<(row: View) => Values>;
-  /** What may be wrong with a row, by what those modules know. */
+  /** Warnings about a row from those modules. */
   warn: (work: Work, row: View) => Promise<Warning[]>;
   /** Filters of lists by added fields, by the name of the field. */
   filters?: Readonly<Record<string, AddedFilter>>;
@@ -23,7 +23,7 @@ export type AddedFilter = {
   findIds: (work: Work, value: string) => Promise<number[]>;
 };
 
-/** What two modules show beside the rows of one kind. */
+/** Merges the additions of two modules to the rows of one kind. */
 export const bothAdditions = (one: Additions | undefined, other: Additions): Additions =>
   one === undefined
     ? other

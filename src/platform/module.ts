@@ -33,7 +33,7 @@ export type PlatformOptions = Pick<PoolOptions, 'queryTimeoutMs'> & {
 
 export type Platform = Awaited<ReturnType<typeof createPlatform>>;
 
-/** What every module works with: database, HTTP, security, metrics, languages. The migrations must be applied. */
+/** Services of every module: database, HTTP, security, metrics, languages. The migrations must be applied. */
 export async function createPlatform({
   config,
   databaseUrl,

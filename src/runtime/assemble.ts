@@ -27,7 +27,7 @@ export function assemble(
   return {
     modules,
     permissions,
-    // What users do first; the service's own events come from an early module.
+    // Events of users come first; those of the service are from an early module.
     events: registerEventTypes(modules.toReversed().flatMap((module) => module.eventTypes ?? [])),
     navigation: navigationOf(modules.flatMap((module) => module.navigation ?? [])),
     commands: modules.flatMap((module) => module.commands ?? []),

@@ -1,6 +1,13 @@
 import type { Payout } from '../../catalog/types.ts';
 import type { Model, Sales } from '../../learning/model.ts';
-import { relevantProperties, type Scope, scopedRateOf, scopeKeyOf, scopeOf } from '../../learning/score.ts';
+import {
+  relevantProperties,
+  type Scope,
+  sampledPart,
+  scopedRateOf,
+  scopeKeyOf,
+  scopeOf,
+} from '../../learning/score.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { type Comparison, comparisonOf } from '../comparison.ts';
 import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
@@ -45,9 +52,6 @@ export type RevenueOrder = {
 
 /** Value of a sale where none is known yet, in millionths. */
 const defaultSaleMicros = 50_000_000;
-
-/** Part of the variance that is sampled: less explores less (docs/adr/0025-learn-by-context.md). */
-const variancePart = 0.5;
 
 /** The cube of a normal draw is close to a Gamma distribution up to this relative variance. */
 const maxVariance = 2;
@@ -212,7 +216,7 @@ function estimate(
   if (payout.kind === 'cpm' || value === 0) return { mean: value, relativeVariance: 0, value, chance: 1 };
   const click = scopedRateOf(scope.click, offer);
   const conversion = payout.kind === 'cpc' ? certain : scopedRateOf(scope.conversion, offer);
-  const relativeVariance = (1 + variancePart / click.shape) * (1 + variancePart / conversion.shape) - 1;
+  const relativeVariance = (1 + sampledPart / click.shape) * (1 + sampledPart / conversion.shape) - 1;
   return {
     mean: value * Math.min(1, click.mean) * Math.min(1, conversion.mean),
     relativeVariance: Math.min(maxVariance, relativeVariance),

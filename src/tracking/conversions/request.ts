@@ -76,16 +76,16 @@ const defaultEvent = 'conversion';
  * @throws AppError invalid_request
  */
 export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {
-  const given = { ...query, ...body };
-  if ((given.click_id ?? '') === '') given.click_id = given.adpx_click_id ?? '';
-  const rawOf = (name: keyof typeof given): string => String(given[name] ?? '');
-  const cleanOf = (name: keyof typeof given): string => rawOf(name).toWellFormed().trim();
+  const sent = { ...query, ...body };
+  if ((sent.click_id ?? '') === '') sent.click_id = sent.adpx_click_id ?? '';
+  const rawOf = (name: keyof typeof sent): string => String(sent[name] ?? '');
+  const cleanOf = (name: keyof typeof sent): string => rawOf(name).toWellFormed().trim();
   const voidGiven = cleanOf('void').toLowerCase();
   const isVoid = ['1', 'true'].includes(voidGiven) || cleanOf('status').toLowerCase() === 'void';
   const payout = cleanOf('payout');
   const currency = cleanOf('currency').toUpperCase();
   const givenMicros = payout === '' ? null : parseMicros(payout);
-  const details: ErrorDetail[] = findMisspelt(given);
+  const details: ErrorDetail[] = findMisspelt(sent);
   if (cleanOf('click_id') === '') details.push({ path: '/click_id', message: 'is required' });
   if (payout !== '' && givenMicros === null)
     details.push({

@@ -161,14 +161,14 @@ const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
     .map(({ value, text, now, before }) => ({ value, text, also: [], now: now as Metrics, before }));
 
 function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
-  const found = state.by === 'advertiser' ? byAdvertiser(groups, names) : groups;
+  const ownGroups = state.by === 'advertiser' ? byAdvertiser(groups, names) : groups;
   const rankOf = rankingOf(state);
-  const groupOf = currencyGroupsOf(state, found);
-  const rows = found.map(({ value: id, also: ids, now, before }) => {
+  const groupOf = currencyGroupsOf(state, ownGroups);
+  const rows = ownGroups.map(({ value: id, also: ids, now, before }) => {
     const value = String(id);
     const also = state.also.map((name, index) => {
-      const one = String(ids[index]);
-      return { name, value: one, text: valueText(names, name, one) };
+      const alsoValue = String(ids[index]);
+      return { name, value: alsoValue, text: valueText(names, name, alsoValue) };
     });
     return {
       value,
