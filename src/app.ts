@@ -1,4 +1,5 @@
 import cors from '@fastify/cors';
+import type { App } from './platform/http/app.ts';
 import { registerBodyParsing, registerHotBodyParsing } from './platform/http/body-parsing.ts';
 import { corsOptions } from './platform/http/cors.ts';
 import { registerErrorHandling, watchRoutes } from './platform/http/error-handler.ts';
@@ -9,7 +10,7 @@ import { traceRequests } from './platform/http/request-trace.ts';
 import { errorSchema } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';
 import { countRequests } from './platform/metrics/metrics.ts';
-import type { App, PlatformDeps } from './platform/ports.ts';
+import type { PlatformDeps } from './platform/ports.ts';
 import type { Contributions } from './runtime/module.ts';
 
 type AppOptions = {

@@ -1,4 +1,4 @@
-import type { App } from '../../src/platform/ports.ts';
+import type { App } from '../../src/platform/http/app.ts';
 import { createPublisher } from '../catalogue.ts';
 import type { BudgetStage } from './budget-stage.ts';
 import type { BudgetWorld } from './budget-world.ts';

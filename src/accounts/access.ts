@@ -7,9 +7,9 @@ import type { Config } from '../config.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { parseUrl } from '../platform/lib/url.ts';
-import type { App } from '../platform/ports.ts';
 import {
   advertiserPath,
   csrfFieldName,

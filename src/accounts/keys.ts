@@ -26,11 +26,11 @@ import { createRow } from '../management/rows.ts';
 import type { PermissionEntry, Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { hashKey, type Permission } from '../platform/http/auth.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
-import type { App } from '../platform/ports.ts';
 import { checkRestrictions, prepareRestrictions, restrictionFields } from './keys/restrictions.ts';
 import { requireAtMost } from './roles.ts';
 

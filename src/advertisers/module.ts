@@ -1,8 +1,8 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { ManagementClient } from '../management/page-client.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';

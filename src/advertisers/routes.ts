@@ -9,10 +9,10 @@ import {
   send,
 } from '../management/http.ts';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { fromMicros } from '../platform/money.ts';
-import type { App } from '../platform/ports.ts';
 import { counts, type ReportGroup, type ReportLine, readReport, readReportScope, reportGroups } from './report.ts';
 
 type Deps = Parameters<typeof readReport>[0] & { http: ManagementHttp; now: () => number };

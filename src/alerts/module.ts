@@ -1,10 +1,10 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';

@@ -1,5 +1,5 @@
+import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import { sdkRoutes, templateRoutes } from './serve/routes.ts';
 
 /** The web SDK and the files that hosts embed. */

@@ -3,7 +3,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import type { Values } from '../management/resource.ts';
 import { AppError } from '../platform/errors.ts';
-import type { App } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
 import { imageField, maxUploadBytes, readUpload, type Upload } from './image-upload.ts';
 
 /** What comes beside the picture: the heads of the parts (bytes). */

@@ -1,4 +1,4 @@
-import type { App } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
 import type { PageContext } from '../shell/context.ts';
 import type { Shell } from '../shell/layout.ts';
 import { type Pages, pagesOfPublisher } from '../shell/pages.ts';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
+import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
-import type { App } from '../platform/ports.ts';
 import { type Redemption, type RedemptionDeps, recordRedemption, redemptionBody } from './redemption.ts';
 
 const answer = Type.Object({

@@ -1,8 +1,8 @@
 import type { Catalog } from '../catalog/module.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Offers } from '../offers/module.ts';
+import type { App } from '../platform/http/app.ts';
 import { everyRole, type Job } from '../platform/jobs.ts';
-import type { App } from '../platform/ports.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import { createHeartbeat, heartbeatMs } from './heartbeat.ts';

@@ -3,7 +3,7 @@ import { sessionLifetimeMs } from '../accounts/sessions.ts';
 import { maxUploadBytes } from '../catalog/image-upload.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { AppError } from '../platform/errors.ts';
-import type { App } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
 import { registerAssets } from '../shell/assets.ts';
 import { publisherPath, viewerOf } from '../shell/context.ts';
 import { registerCookies } from '../shell/cookies.ts';

@@ -1,7 +1,7 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
 import { demoCommands } from './commands.ts';
 import { createExampleValues } from './example-values.ts';

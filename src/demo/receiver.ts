@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Executor } from '../platform/db/pool.ts';
-import type { App, PlatformDeps } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
+import type { PlatformDeps } from '../platform/ports.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { secretBytes, sign } from '../webhooks/signature.ts';
 import { demoReceiverPath } from '../webhooks/url-rules.ts';

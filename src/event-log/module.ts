@@ -1,8 +1,8 @@
 import type { Catalog } from '../catalog/module.ts';
 import { healthRoutes } from '../platform/health/routes.ts';
+import type { App } from '../platform/http/app.ts';
 import { everyRole, type Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import { openEventLog } from './event-log.ts';
 import { registerEventLogMetrics } from './metrics.ts';
 

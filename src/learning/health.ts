@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type pg from 'pg';
 import { transaction } from '../platform/db/pool.ts';
-import type { App } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
 import { findWaiting } from './observations.ts';
 import { readProgress } from './progress.ts';
 

@@ -1,10 +1,10 @@
 import { Gauge } from 'prom-client';
 import type { Catalog } from '../catalog/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
 import { registerGauge, remember } from '../platform/metrics/gauges.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import { learningHealthRoute, readLearningState } from './health.ts';
 import { createLearner } from './learner.ts';
 import { createModelSource } from './source.ts';

@@ -1,8 +1,8 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App } from '../platform/http/app.ts';
 import { namesEtag } from '../platform/http/etag.ts';
 import { booleanParameter, describedAs, errorAnswers, integerParameter } from '../platform/http/schemas.ts';
-import type { App } from '../platform/ports.ts';
 import { type Additions, shownSchema, withAdditions, withoutAdditions } from './additions.ts';
 import { answerOf, rowAnswer } from './answers.ts';
 import {

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { html, pageOf } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { inRequestLanguage } from '../platform/i18n/reader.ts';
-import type { App } from '../platform/ports.ts';
 import { confirmAddress, type Reader, suppress } from './addresses.ts';
 import { readerPaths } from './compose.ts';
 

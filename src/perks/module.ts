@@ -2,7 +2,7 @@ import type { Coupons } from '../coupons/module.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { Messages } from '../messages/module.ts';
 import type { FindSavedPerk } from '../messages/send.ts';
-import type { App } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Tracking } from '../tracking/module.ts';
 import { countPerkStages } from './usp/funnel.ts';

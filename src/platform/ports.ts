@@ -1,11 +1,3 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type {
-  FastifyBaseLogger,
-  FastifyInstance,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  RawServerDefault,
-} from 'fastify';
 import type pg from 'pg';
 import type { Config } from '../config.ts';
 import type { BatchMeters } from './db/batch.ts';
@@ -40,12 +32,3 @@ export type PlatformDeps = {
   /** Clock, epoch milliseconds. */
   now: () => number;
 };
-
-/** Fastify with TypeBox types. */
-export type App = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression<RawServerDefault>,
-  RawReplyDefaultExpression<RawServerDefault>,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;

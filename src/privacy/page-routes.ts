@@ -5,11 +5,11 @@ import { mayKeepAddresses } from '../messages/settings.ts';
 import { keepMs } from '../messages/store.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { inRequestLanguage } from '../platform/i18n/reader.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import type { App } from '../platform/ports.ts';
 import { renderPrivacyPage, rules } from './page.ts';
 
 const schema = {

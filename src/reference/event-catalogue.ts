@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { createStaticText, type StaticText } from '../platform/http/static-text.ts';
 import { wantedOf } from '../platform/i18n/reader.ts';
-import type { App } from '../platform/ports.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
 import type { SearchRow } from './guides/routes.ts';
 import type { DocsAssets } from './site/assets.ts';

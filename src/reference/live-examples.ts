@@ -1,4 +1,4 @@
-import type { App } from '../platform/ports.ts';
+import type { App } from '../platform/http/app.ts';
 import { type ApiDocument, bodyExampleOf, operationsById, parametersOf } from './openapi/example-request.ts';
 import { type Examples, readExamples } from './openapi/examples.ts';
 

@@ -1,6 +1,6 @@
+import type { App } from '../platform/http/app.ts';
 import { createStaticText, type StaticText, sendStaticText } from '../platform/http/static-text.ts';
 import type { Platform } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 import type { EventTypes } from '../webhooks/events.ts';
 import { eventCatalogueRoutes, webhooksOf } from './event-catalogue.ts';
 import { guideRoutes } from './guides/routes.ts';

@@ -1,8 +1,8 @@
 import { type Config, ConfigError } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Logger } from '../platform/logger.ts';
 import { flushConnections } from '../platform/module.ts';
-import type { App } from '../platform/ports.ts';
 
 /** Why an address cannot be listened on, by the code of the system, and what to change. */
 const problems: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { immutable, loadStaticText, type StaticText, sendStaticText } from '../platform/http/static-text.ts';
-import type { App } from '../platform/ports.ts';
 
 const { resolve } = createRequire(import.meta.url);
 const asset = (path: string): URL => new URL(`../../assets/${path}`, import.meta.url);

@@ -1,7 +1,7 @@
 import cookiePlugin, { type CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App } from '../platform/http/app.ts';
 import { minuteMs } from '../platform/lib/time.ts';
-import type { App } from '../platform/ports.ts';
 import { isToken } from '../platform/security/random-token.ts';
 
 /** Time for the sign-in at the OpenID provider (milliseconds). */

@@ -1,10 +1,10 @@
 import type { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { toAppError } from '../platform/http/error-handler.ts';
 import { html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { asReader } from '../platform/i18n/reader.ts';
 import { loggedUrl } from '../platform/logger.ts';
-import type { App } from '../platform/ports.ts';
 import { apiText } from './api-text.ts';
 import { linkButton } from './components.ts';
 import { renderCard, renderPage, type Shell } from './layout.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import type { App } from '../platform/http/app.ts';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, keepReaders, type Reader, readerOf } from '../platform/i18n/reader.ts';
-import type { App } from '../platform/ports.ts';
 import type { MemberRole, User } from './context.ts';
 
 declare module 'fastify' {

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import type { Html } from '../platform/http/html.ts';
-import type { App } from '../platform/ports.ts';
 import {
   advertiserPath,
   type Fields,

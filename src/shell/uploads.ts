@@ -1,8 +1,8 @@
 import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { t } from '../platform/i18n/messages.ts';
-import type { App } from '../platform/ports.ts';
 
 /** An uploaded image. Its type is the client's claim. */
 export type Upload = { bytes: Buffer; declaredType: string };

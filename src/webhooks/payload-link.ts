@@ -3,9 +3,9 @@ import type { Config } from '../config.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
-import type { App } from '../platform/ports.ts';
 import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
 import type { DatabaseDeps } from './ports.ts';
 

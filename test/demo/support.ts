@@ -1,5 +1,5 @@
 import { openDemo } from '../../src/demo/start.ts';
-import type { App } from '../../src/platform/ports.ts';
+import type { App } from '../../src/platform/http/app.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { freePort } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

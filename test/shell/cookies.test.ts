@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import type { App } from '../../src/platform/ports.ts';
+import type { App } from '../../src/platform/http/app.ts';
 import { registerCookies } from '../../src/shell/cookies.ts';
 
 /** Longer ones are dropped by browsers (bytes of name and value). */

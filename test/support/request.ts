@@ -2,8 +2,8 @@ import { Agent, type IncomingMessage, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { LightMyRequestResponse } from 'fastify';
+import type { App } from '../../src/platform/http/app.ts';
 import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
-import type { App } from '../../src/platform/ports.ts';
 
 /** As `app.inject` takes them. */
 type RequestOptions = {

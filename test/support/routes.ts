@@ -1,4 +1,4 @@
-import type { App } from '../../src/platform/ports.ts';
+import type { App } from '../../src/platform/http/app.ts';
 
 export type Route = { method: string; path: string };
 

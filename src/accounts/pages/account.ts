@@ -1,8 +1,8 @@
 import { transaction } from '../../platform/db/pool.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { isReaderLanguage, readerLanguages } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { saveForm } from '../../shell/actions.ts';
 import { card, descriptionList } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, formOf, type PageContext, type User } from '../../shell/context.ts';

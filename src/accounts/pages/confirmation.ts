@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
-import type { App } from '../../platform/ports.ts';
 import { csrfField, hiddenField } from '../../shell/actions.ts';
 import { linkButton, notice } from '../../shell/components.ts';
 import { csrfFieldName, fieldsOf, formOf, type Viewer } from '../../shell/context.ts';

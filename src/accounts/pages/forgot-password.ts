@@ -1,7 +1,7 @@
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { Mailer } from '../../platform/mailer.ts';
-import type { App } from '../../platform/ports.ts';
 import { notice } from '../../shell/components.ts';
 import { type FieldErrors, fieldsOf, formOf } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';

@@ -1,9 +1,9 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { View } from '../../management/resource.ts';
 import { type PermissionEntry, permissionsOf } from '../../management/unit-of-work.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, emptyState, notice, pager, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';

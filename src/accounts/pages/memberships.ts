@@ -1,8 +1,8 @@
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, link, pager, table } from '../../shell/components.ts';
 import {

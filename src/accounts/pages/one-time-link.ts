@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { isToken } from '../../platform/security/random-token.ts';
 import { type FieldErrors, fieldsOf, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
-import type { App } from '../../platform/ports.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, linkButton, table } from '../../shell/components.ts';
 import { type PageContext, pathText, viewerOf } from '../../shell/context.ts';

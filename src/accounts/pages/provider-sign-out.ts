@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { decodeJwt } from 'jose';
-import type { App } from '../../platform/ports.ts';
+import type { App } from '../../platform/http/app.ts';
 import { formOf } from '../../shell/context.ts';
 import type { OidcProvider, ProviderLogout } from '../oidc/provider.ts';
 import { endSessions, idTokenContext, listProviderSessions } from '../sessions.ts';

@@ -1,9 +1,9 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import { permissionsOf } from '../../management/unit-of-work.ts';
+import type { App } from '../../platform/http/app.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { badge, strongLink } from '../../shell/components.ts';
 import type { Pages } from '../../shell/pages.ts';
 import { grantable, rolesOf } from '../roles.ts';

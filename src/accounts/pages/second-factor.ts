@@ -1,6 +1,6 @@
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
 import { type Fields, fieldsOf, formOf, type User } from '../../shell/context.ts';

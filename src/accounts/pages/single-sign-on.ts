@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { OidcSetting } from '../../config/oidc.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { linkButton, notice } from '../../shell/components.ts';
 import { pendingLifetimeMs } from '../../shell/cookies.ts';
 import { renderCard } from '../../shell/layout.ts';

@@ -1,7 +1,7 @@
 import { transaction } from '../../platform/db/pool.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { badge, card, linkButton } from '../../shell/components.ts';
 import type { FieldErrors, Fields, PageContext } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';

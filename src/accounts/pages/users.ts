@@ -1,9 +1,9 @@
 import { publisherPages } from '../../catalog/publisher-pages.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { type Fields, type PageContext, pathText, queryText, type User } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';

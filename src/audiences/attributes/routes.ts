@@ -4,9 +4,9 @@ import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '
 import { strictBody } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { readJsonInSlices } from '../../platform/http/json-slices.ts';
 import { errorAnswers, noNul } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { StoredAttributes } from '../profile.ts';
 import {

@@ -4,8 +4,8 @@ import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '
 import { AppError } from '../../platform/errors.ts';
 import { dryRunView, fileWarning } from '../../platform/files/counter.ts';
 import { fileQuery, readFileOptions } from '../../platform/files/query.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { listId } from '../audiences.ts';
 import { type Import, listImports } from './imports.ts';
 import { type ImportDeps, type ImportResult, importMembers, maxImportBytes } from './run.ts';

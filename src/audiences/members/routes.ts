@@ -3,9 +3,9 @@ import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '
 import { strictBody } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, exactNumber } from '../../platform/http/schemas.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
-import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { listId } from '../audiences.ts';
 import { emailHashOf, emailKeys } from '../profile-keys.ts';

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { createStaticText, immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import { languages } from '../../platform/i18n/languages.ts';
-import type { App, PlatformDeps } from '../../platform/ports.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
 import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from '../script.ts';
 
 /** A release reaches pages within this time. */

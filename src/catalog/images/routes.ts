@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { contentTypes, isImageType } from './accept.ts';
 import { imageQuery, readImageQuery } from './parameters.ts';
 import { createImages, type ImageDeps } from './service.ts';

@@ -12,9 +12,9 @@ import {
 } from '../../management/http.ts';
 import { ifMatch } from '../../management/resource-routes.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
 import { fromMicros } from '../../platform/money.ts';
-import type { App } from '../../platform/ports.ts';
 import type { ControlsEffect } from '../controls-rules.ts';
 import type { PageExtensions } from '../page-extensions.ts';
 import type { CatalogStore } from '../store.ts';

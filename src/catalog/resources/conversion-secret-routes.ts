@@ -6,8 +6,8 @@ import { idempotencyKey } from '../../management/resource-routes.ts';
 import { refuseFields } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { createConversionSecret } from '../conversion-secret.ts';
 import { advertisers } from './advertisers.ts';
 

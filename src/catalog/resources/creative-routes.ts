@@ -11,8 +11,8 @@ import {
 import { createBody } from '../../management/resource.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
 import { createRow } from '../../management/rows.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { pictureLimits, readImageForm, takeImageForms } from '../image-form.ts';
 import { createImageStore } from '../image-storage.ts';
 import { createUploadedCreative, creatives } from './creatives.ts';

@@ -11,8 +11,8 @@ import {
 import type { Values } from '../../management/resource.ts';
 import { ifMatch, operatorOnly } from '../../management/resource-routes.ts';
 import { etagOf } from '../../management/rows.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { listProvisions, provisionInput, setProvision } from './provisions.ts';
 
 const path = '/manage/v1/campaigns/:id/publishers';

@@ -5,7 +5,7 @@ import { openManagementScope, resourceRoutes } from '../../management/resource-r
 import { isOperator } from '../../management/unit-of-work.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { App } from '../../platform/ports.ts';
+import type { App } from '../../platform/http/app.ts';
 import { fontRoutes } from '../fonts/routes.ts';
 import type { PageExtensions } from '../page-extensions.ts';
 import type { CatalogStore } from '../store.ts';

@@ -4,8 +4,8 @@ import { forLimitedKeys, type ManagementHttp, post, publisherQuery, requirePermi
 import { capital, pascal, type Resource } from '../../management/resource.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
 import { refuseFields } from '../../management/strict-body.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { type StopAction, setStopped } from './stop.ts';
 
 const params = Type.Object({ id: Type.String() });

@@ -5,9 +5,9 @@ import { callOf, type ManagementHttp, publisherIdParameter, requirePermission } 
 import { AppError } from '../../platform/errors.ts';
 import { dryRunView } from '../../platform/files/counter.ts';
 import { type FileOptions, fileQuery, readFileOptions } from '../../platform/files/query.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
-import type { App } from '../../platform/ports.ts';
 import { offers } from './offers.ts';
 import { exportTranslations, type ImportedTranslations, runImport } from './translation-file.ts';
 

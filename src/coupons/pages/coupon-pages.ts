@@ -1,9 +1,9 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { notice } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, formOf, keyIn } from '../../shell/context.ts';
 import { filePreview, readFileForm, warningText } from '../../shell/file-form.ts';

@@ -3,11 +3,11 @@ import { type PublisherContext, publisherPages } from '../../catalog/publisher-p
 import type { Publisher } from '../../catalog/types.ts';
 import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
 import { createFailFast } from '../../platform/db/health.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
-import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
 import {
   breakdown,

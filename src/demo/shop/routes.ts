@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type pg from 'pg';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
-import type { App } from '../../platform/ports.ts';
+import type { App } from '../../platform/http/app.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
 import type { Received } from '../received.ts';
 import { recentBeacons, recentWebhooks } from './activity.ts';

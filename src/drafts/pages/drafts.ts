@@ -3,8 +3,8 @@ import { type PublisherContext, publisherPages } from '../../catalog/publisher-p
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { View } from '../../management/resource.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { localToInstant } from '../../shell/local-time.ts';

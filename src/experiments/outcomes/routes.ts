@@ -4,10 +4,10 @@ import { callOf, type ManagementHttp, publisherQuery, requirePermission, send } 
 import { strictBody } from '../../management/strict-body.ts';
 import type { Batcher } from '../../platform/db/batcher.ts';
 import { AppError, databaseUnavailable } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
-import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { keySchema } from '../configuration/changes.ts';
 import { maxOutcomeValue, type Outcome, timeProblemOf } from '../outcome-store.ts';

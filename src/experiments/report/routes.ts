@@ -3,8 +3,8 @@ import { callOf, type ManagementHttp, publisherIdParameter, publisherQuery, send
 import { getRow } from '../../management/rows.ts';
 import { operatorPermission } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { experiments } from '../configuration/experiments.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { planFor, reportFor } from './find.ts';

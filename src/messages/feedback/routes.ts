@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { sendGridKey } from '../../config/outgoing.ts';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { App } from '../../platform/ports.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { ReaderKeys } from '../outbox.ts';
 import { applyFeedback } from './apply.ts';
 import { type AddressReport, readMailgun, readPostmark, readSendGrid, readSes } from './reports.ts';

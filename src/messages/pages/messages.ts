@@ -1,9 +1,9 @@
 import { parseEmail } from '../../accounts/users.ts';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import type { App } from '../../platform/http/app.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { FormValues } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';

@@ -6,9 +6,9 @@ import { announcedOf } from '../../experiments/assign.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
-import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
 

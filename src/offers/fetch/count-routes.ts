@@ -1,6 +1,6 @@
+import type { App } from '../../platform/http/app.ts';
 import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { countAnswer } from '../answer-schemas.ts';
 import type { OfferDeps } from '../ports.ts';
 import { readWithNotices } from './request.ts';

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../accounts/caller.ts';
 import { forLimitedKeys } from '../../management/http.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { requireKnownEncoding } from '../../platform/http/body-parsing.ts';
 import {
@@ -13,7 +14,6 @@ import {
   unvalidated,
 } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { fetchAnswer } from '../answer-schemas.ts';
 import { recordLiveCall } from '../live-calls/live-calls.ts';
 import { noteRefusal } from '../notices/note-refusals.ts';

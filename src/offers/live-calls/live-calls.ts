@@ -4,10 +4,10 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { type ErrorDetail, errorCatalogue } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { pathWithoutUsers } from '../../platform/logger.ts';
-import type { App } from '../../platform/ports.ts';
 import { maskAnswer, maskRequest } from './mask.ts';
 import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
 

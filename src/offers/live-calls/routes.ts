@@ -4,11 +4,11 @@ import type { Caller } from '../../accounts/caller.ts';
 import { normaliseName } from '../../catalog/names.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import { callOf, publisherIdParameter } from '../../management/http.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { createEventStreams, type StreamEvent } from '../../platform/http/event-streams.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { App } from '../../platform/ports.ts';
 import { type CallSources, newCalls } from './new-calls.ts';
 import { isFetch, type KeptCall, type LiveCall } from './store.ts';
 

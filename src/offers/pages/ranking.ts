@@ -2,9 +2,9 @@ import { type PublisherContext, publisherPages } from '../../catalog/publisher-p
 import type { Campaign } from '../../catalog/types.ts';
 import { comparisonOf } from '../../decision/comparison.ts';
 import type { EligibilityIndex } from '../../decision/eligibility.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import { currencyOf } from '../../reports/service.ts';
 import { card, descriptionList, notice } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';

@@ -1,6 +1,6 @@
+import type { App } from '../../platform/http/app.ts';
 import { languageOf } from '../../platform/i18n/languages.ts';
 import { inRequestLanguage } from '../../platform/i18n/reader.ts';
-import type { App } from '../../platform/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';

@@ -4,10 +4,10 @@ import { recipientOf } from '../../messages/recipient.ts';
 import { offerSchema } from '../../offers/answer-schemas.ts';
 import { createQrCodes } from '../../offers/qr.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers, noNulNotBlank } from '../../platform/http/schemas.ts';
 import { readConsent } from '../../platform/lib/consent.ts';
-import type { App } from '../../platform/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { createWalletService, type WalletDeps, type WalletOwner, type WalletService } from './service.ts';
 

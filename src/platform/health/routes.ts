@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { clockLimitMs } from '../db/health.ts';
-import type { App, PlatformDeps } from '../ports.ts';
+import type { App } from '../http/app.ts';
+import type { PlatformDeps } from '../ports.ts';
 
 const live = Type.Object({ status: Type.Literal('ok') });
 const ready = Type.Object(

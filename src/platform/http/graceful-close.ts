@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { App } from '../ports.ts';
+import type { App } from './app.ts';
 
 /** Keep-alive of responses that were begun before the server closes; 0 would mean no limit (milliseconds). */
 const closingKeepAliveMs = 1;

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Logger, loggedUrl } from '../logger.ts';
-import type { App, PlatformDeps } from '../ports.ts';
+import type { PlatformDeps } from '../ports.ts';
+import type { App } from './app.ts';
 import { corsOptions } from './cors.ts';
 import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
 import { endRequest, startRequest } from './request-trace.ts';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { App } from '../ports.ts';
+import type { App } from './app.ts';
 
 /** How long clients may take to send a request or the next one, and how often this is checked (milliseconds). */
 export const serverTimeouts = {

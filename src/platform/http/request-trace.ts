@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { App } from '../ports.ts';
 import type { Span, Trace, Tracing } from '../tracing/tracing.ts';
+import type { App } from './app.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,8 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
+import type { App } from '../http/app.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import type { App, PlatformDeps } from '../ports.ts';
+import type { PlatformDeps } from '../ports.ts';
 
 /** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
 export async function metricsRoutes(

@@ -1,10 +1,10 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
-import type { App } from '../../platform/ports.ts';
 import { type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';

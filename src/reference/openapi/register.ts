@@ -1,5 +1,5 @@
 import swagger from '@fastify/swagger';
-import type { App } from '../../platform/ports.ts';
+import type { App } from '../../platform/http/app.ts';
 import { guidesPath } from '../guides/guides.ts';
 import { nameComponents } from './components.ts';
 import { addExamples, readExamples } from './examples.ts';

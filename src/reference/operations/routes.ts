@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { createStaticText, type StaticText } from '../../platform/http/static-text.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
-import type { App } from '../../platform/ports.ts';
 import type { SearchRow } from '../guides/routes.ts';
 import { createDescription, type LiveExamples } from '../live-examples.ts';
 import type { DocsAssets } from '../site/assets.ts';

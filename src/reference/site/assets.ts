@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { immutable, loadStaticText, type StaticText, sendStaticText } from '../../platform/http/static-text.ts';
-import type { App } from '../../platform/ports.ts';
 
 /** Addresses that hold hashes of the contents. */
 export type DocsAssets = { styles: readonly string[]; scripts: readonly string[] };

@@ -1,9 +1,9 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { checkValue } from '../../management/schema-errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { saveForm } from '../../shell/actions.ts';
 import { badge, type Cell, card, notice, type Tone, table } from '../../shell/components.ts';

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { eventKinds, kindsWith, ownEventPath, type TrackedKind } from '../../catalog/event-kinds.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 import { type HotRoutes, hotAnswer, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import type { Recorder } from '../recorder.ts';
 import type { VerifyToken } from '../verify-token.ts';
 

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import type { AccountDeps } from '../../accounts/ports.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
 import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
 import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { badTokenAnswer, refuseToken, tokenParameter, trackingHeaders } from '../beacons/routes.ts';
 import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
 import type { FollowClick } from './follow.ts';

@@ -1,10 +1,10 @@
 import formbody from '@fastify/formbody';
 import { Type } from '@sinclair/typebox';
+import type { App } from '../../platform/http/app.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { microsToNumber } from '../../platform/money.ts';
-import type { App } from '../../platform/ports.ts';
 import { imageAnswer, sendImage } from '../beacons/routes.ts';
 import type { TrackingDeps } from '../ports.ts';
 import { isPrefetch } from '../verify-token.ts';

@@ -1,10 +1,10 @@
 import type { Config } from '../../config.ts';
 import { callOf } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/health.ts';
+import type { App } from '../../platform/http/app.ts';
 import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import type { App } from '../../platform/ports.ts';
 import type { DatabaseDeps } from '../ports.ts';
 import { isReconciled, reconcilePublisher, type StateCounts } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';

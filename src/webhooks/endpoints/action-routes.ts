@@ -1,8 +1,8 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
+import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Endpoint } from '../endpoint-store.ts';
 import type { EventTypes } from '../events.ts';

@@ -1,10 +1,10 @@
 import type { Caller } from '../../accounts/caller.ts';
 import { publisherQuery } from '../../management/http.ts';
 import { refuseFields } from '../../management/strict-body.ts';
+import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App } from '../../platform/ports.ts';
 import { removeEndpoint } from '../endpoint-changes.ts';
 import type { EventTypes } from '../events.ts';
 import { urlRulesOf } from '../url-rules.ts';

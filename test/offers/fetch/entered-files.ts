@@ -2,11 +2,11 @@ import { Session } from 'node:inspector';
 import { offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
 import { createOfferService } from '../../../src/offers/fetch/service.ts';
+import type { App } from '../../../src/platform/http/app.ts';
 import { registerHotBodyParsing } from '../../../src/platform/http/body-parsing.ts';
 import { createHotRoutes } from '../../../src/platform/http/hot-routes.ts';
 import { errorSchema } from '../../../src/platform/http/schemas.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
-import type { App } from '../../../src/platform/ports.ts';
 import type { TestApp } from '../../support/test-app.ts';
 
 /** Files under src of which a function has run, or a constant was read, since the last call. */

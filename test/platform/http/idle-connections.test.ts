@@ -4,8 +4,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
+import type { App } from '../../../src/platform/http/app.ts';
 import { serverTimeouts, shedIdleConnections } from '../../../src/platform/http/idle-connections.ts';
-import type { App } from '../../../src/platform/ports.ts';
 import { createTestApp } from '../../support/test-app.ts';
 
 async function start(http: object = {}): Promise<{ app: App; port: number }> {

@@ -1,9 +1,9 @@
 import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import { dispatcherLabel } from '../../../management/audit.ts';
 import type { View } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import { badge, emptyState, link, noMatches, pager, type Tone } from '../../../shell/components.ts';
 import { fieldErrorsOf, keyIn, type PageContext, queryText, type Role } from '../../../shell/context.ts';

@@ -3,9 +3,9 @@ import { type BulkAction, type Editing, pauseActions } from '../../../management
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
 import type { Values, View, Warning } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { type Column, emptyState, link, linkButton, strongLink } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';

@@ -1,7 +1,7 @@
 import { versionField } from '../../../management/crud-editor.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import {
   type FieldErrors,
   type Fields,

@@ -1,9 +1,9 @@
 import { versionField } from '../../../management/crud-editor.ts';
 import type { Values } from '../../../management/resource.ts';
 import { PreconditionFailed } from '../../../management/rows.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import { notice, tabs } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, formOf, hasRole, queryText } from '../../../shell/context.ts';

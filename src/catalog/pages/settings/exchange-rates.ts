@@ -1,6 +1,6 @@
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { csrfField } from '../../../shell/actions.ts';
 import { card, emptyState, link, table } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';

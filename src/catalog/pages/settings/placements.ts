@@ -1,8 +1,8 @@
 import { crudPages } from '../../../management/crud-pages.ts';
 import type { Values, View } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
 import type { Fields } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';

@@ -1,8 +1,8 @@
 import { crudPages } from '../../../management/crud-pages.ts';
 import type { View } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, linkButton, strongLink } from '../../../shell/components.ts';
 import { type PageContext, publisherPath } from '../../../shell/context.ts';
 import { commonPages } from '../../../shell/pages.ts';

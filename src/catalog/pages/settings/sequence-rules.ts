@@ -1,8 +1,8 @@
 import { crudPages } from '../../../management/crud-pages.ts';
 import type { Values, View } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
 import type { Fields } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';

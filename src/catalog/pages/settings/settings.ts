@@ -1,10 +1,10 @@
 import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { warnOfZone } from '../../../platform/lib/zone-names.ts';
-import type { App } from '../../../platform/ports.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import { descriptionList } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../shell/context.ts';

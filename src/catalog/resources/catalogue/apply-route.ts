@@ -13,8 +13,8 @@ import {
 import { operatorOnly } from '../../../management/resource-routes.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.ts';
-import type { App } from '../../../platform/ports.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from './apply.ts';
 import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';

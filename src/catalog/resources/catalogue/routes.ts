@@ -17,8 +17,8 @@ import {
 import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.ts';
-import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../image-storage.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { applyRoute } from './apply-route.ts';

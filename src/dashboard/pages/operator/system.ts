@@ -1,9 +1,9 @@
 import type { FeedState } from '../../../accounts/audit-feed.ts';
 import type { LearningState } from '../../../learning/health.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, card, descriptionList, table } from '../../../shell/components.ts';
 import { count, moment, perLocale, utc } from '../../../shell/format.ts';
 import { commonPages } from '../../../shell/pages.ts';

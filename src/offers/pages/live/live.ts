@@ -1,13 +1,13 @@
 import type { SessionCheck } from '../../../accounts/sessions.ts';
 import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import type { App } from '../../../platform/ports.ts';
 import { card, emptyState } from '../../../shell/components.ts';
 import type { Shell } from '../../../shell/layout.ts';
 import type { CallSources } from '../../live-calls/new-calls.ts';

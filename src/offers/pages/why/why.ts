@@ -1,9 +1,9 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Offer } from '../../../catalog/types.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { columns, moreFields } from '../../../shell/field-groups.ts';
 import { type Choice, createForm } from '../../../shell/forms.ts';
 import type { Shell } from '../../../shell/layout.ts';

@@ -1,10 +1,10 @@
 import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { readCursor, writeCursor } from '../../../platform/http/uuid7-cursor.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { App } from '../../../platform/ports.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import {
   badge,

@@ -2,10 +2,10 @@ import { type PublisherContext, publisherPages } from '../../../catalog/publishe
 import { createFailFast } from '../../../platform/db/health.ts';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
+import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
-import type { App } from '../../../platform/ports.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { badge, card, descriptionList, linkButton } from '../../../shell/components.ts';
