@@ -2,7 +2,7 @@ import type { Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';
 import type { DecisionInput } from '../../src/decision/types.ts';
-import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit-rates.ts';
+import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit/fit-rates.ts';
 import { createModel, type Model, placeOf } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';

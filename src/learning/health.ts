@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type pg from 'pg';
 import { transaction } from '../platform/db/pool.ts';
 import type { App } from '../platform/http/app.ts';
-import { findWaiting } from './observations.ts';
 import { readProgress } from './progress.ts';
+import { findWaiting } from './reading/observations.ts';
 
 /** State of learning, the same in all processes. */
 export type LearningState = {

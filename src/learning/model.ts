@@ -1,6 +1,6 @@
 import { createDelays, type Delays } from './delays.ts';
-import type { Effects } from './effects.ts';
-import { createTable, type Table } from './table.ts';
+import type { Effects } from './model/effects.ts';
+import { createTable, type Table } from './model/table.ts';
 
 /** Model of one rate: clicks of impressions, or conversions of clicks. */
 export type RateModel = {

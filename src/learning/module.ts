@@ -6,7 +6,7 @@ import type { Job } from '../platform/jobs.ts';
 import { registerGauge, remember } from '../platform/metrics/gauges.ts';
 import type { Platform } from '../platform/module.ts';
 import { learningHealthRoute, readLearningState } from './health.ts';
-import { createLearner } from './learner.ts';
+import { createLearner } from './reading/learner.ts';
 import { createModelSource } from './source.ts';
 import { deleteOldVersions } from './versions.ts';
 

@@ -1,11 +1,11 @@
 import type { Offer } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { averageName, bounded, effectLevels, effectOf, groupOf, keyOf, weightName } from './effects.ts';
-import { allFeature, offerFeature, ownLevel, placeFeature, sharedLevel } from './logistic-features.ts';
+import { averageName, bounded, effectLevels, effectOf, groupOf, keyOf, weightName } from './model/effects.ts';
+import { allFeature, offerFeature, ownLevel, placeFeature, sharedLevel } from './model/logistic-features.ts';
+import { exposureOf, highRateOf, type Rate, rateOf, rateSlots } from './model/rates.ts';
+import { findSlot, type Table } from './model/table.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
-import { exposureOf, highRateOf, type Rate, rateOf, rateSlots } from './rates.ts';
-import { findSlot, type Table } from './table.ts';
 
 /** Requests that are equal for a model: of one placement, and with equal properties of those that matter. */
 export type Scope = { click: RateScope; conversion: RateScope };

@@ -1,7 +1,7 @@
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { hourMs } from '../platform/lib/time.ts';
+import { addFeature, findSlot, setPair, slotOf, type Table } from './model/table.ts';
 import type { Model } from './model.ts';
-import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
 
 /** Requests of a publisher in an hour (hours since the epoch). */
 export type HourCount = [hour: number, requests: number];

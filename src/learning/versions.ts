@@ -1,6 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { modelOf, prepare, unpackVersion } from './codec.ts';
+import { modelOf, prepare, unpackVersion } from './model/codec.ts';
 import { createModel, type Model } from './model.ts';
 
 type Row = { version: string; is_full: boolean; body: Buffer };

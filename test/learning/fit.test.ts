@@ -2,12 +2,19 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Offer } from '../../src/catalog/types.ts';
 import { mix } from '../../src/decision/random.ts';
-import { modelOf, packChanges, packModel, prepare, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
+import { maxKeys, maxValues } from '../../src/learning/fit/rows.ts';
+import { thinRows } from '../../src/learning/fit/thinning.ts';
+import {
+  modelOf,
+  packChanges,
+  packModel,
+  prepare,
+  trackChanges,
+  unpackVersion,
+} from '../../src/learning/model/codec.ts';
 import { createModel } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
-import { maxKeys, maxValues } from '../../src/learning/rows.ts';
 import { highRatesOf, relevantProperties, scopedRateOf, scopeOf } from '../../src/learning/score.ts';
-import { thinRows } from '../../src/learning/thinning.ts';
 import { campaignOf, contextOf, offersOf } from '../decision/support.ts';
 import { customProperties, learningPublisher, simulateLearner, startMs } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { checkLearning } from '../../src/alerts/checks.ts';
-import { createLearner, type Learner } from '../../src/learning/learner.ts';
+import { createLearner, type Learner } from '../../src/learning/reading/learner.ts';
 import { newestVersion } from '../../src/learning/versions.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { signInAs } from '../dashboard/support.ts';

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Offer } from '../../src/catalog/types.ts';
 import { writeHistory } from '../../src/demo/write-history.ts';
-import { createLearner } from '../../src/learning/learner.ts';
-import { allFeature } from '../../src/learning/logistic-features.ts';
+import { allFeature } from '../../src/learning/model/logistic-features.ts';
+import { findSlot } from '../../src/learning/model/table.ts';
 import type { Model } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
+import { createLearner } from '../../src/learning/reading/learner.ts';
 import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
 import { createModelSource } from '../../src/learning/source.ts';
-import { findSlot } from '../../src/learning/table.ts';
 import { insertVersion, loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { contextOf } from '../decision/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { packModel } from '../../src/learning/codec.ts';
-import { createLearner, type Learner } from '../../src/learning/learner.ts';
+import { packModel } from '../../src/learning/model/codec.ts';
+import { agedFeature } from '../../src/learning/model/rates.ts';
 import { createModel, type Model } from '../../src/learning/model.ts';
 import { readProgress, writeProgress } from '../../src/learning/progress.ts';
-import { agedFeature } from '../../src/learning/rates.ts';
+import { createLearner, type Learner } from '../../src/learning/reading/learner.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { hourMs, minuteMs } from '../../src/platform/lib/time.ts';

@@ -1,6 +1,6 @@
 import type { Offer } from '../../src/catalog/types.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
-import { createFits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit-rates.ts';
+import { createFits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit/fit-rates.ts';
 import { createModel, placeOf } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';

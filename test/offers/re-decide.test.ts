@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLearner } from '../../src/learning/learner.ts';
+import { createLearner } from '../../src/learning/reading/learner.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

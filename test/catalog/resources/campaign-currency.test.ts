@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createLearner } from '../../../src/learning/learner.ts';
+import { createLearner } from '../../../src/learning/reading/learner.ts';
 import { loadVersion, newestVersion } from '../../../src/learning/versions.ts';
 import { hourMs, minuteMs } from '../../../src/platform/lib/time.ts';
 import { csrfIn, errorsIn, postForm, signInAs } from '../../dashboard/support.ts';

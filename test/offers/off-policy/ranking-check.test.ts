@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLearner } from '../../../src/learning/learner.ts';
+import { createLearner } from '../../../src/learning/reading/learner.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../../catalog/resources/support.ts';
 import { signInAs } from '../../dashboard/support.ts';
 import { browser, call, fetchOffers } from '../../tracking/journey.ts';

@@ -1,4 +1,5 @@
-import type { Executor } from '../platform/db/pool.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import type { Progress } from '../progress.ts';
 import {
   endOfRange,
   hasMoreEvents,
@@ -8,8 +9,7 @@ import {
   readConversions,
   readEvents,
   readRequests,
-} from './observations.ts';
-import type { Progress } from './progress.ts';
+} from '../reading/observations.ts';
 
 /** Events and requests that one run learns from, read in one short transaction. */
 export type Batch = {

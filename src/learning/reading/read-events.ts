@@ -1,9 +1,9 @@
-import { payoutOf } from '../catalog/provisioning.ts';
-import type { CatalogStore } from '../catalog/store.ts';
-import type { LearnEvent } from './fit-rates.ts';
-import { placeOf } from './model.ts';
+import { payoutOf } from '../../catalog/provisioning.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { LearnEvent } from '../fit/fit-rates.ts';
+import { placeOf } from '../model.ts';
+import { propertiesOf } from '../properties.ts';
 import type { Observation } from './observations.ts';
-import { propertiesOf } from './properties.ts';
 
 export type LearningCatalog = Pick<CatalogStore, 'current'>;
 

@@ -1,5 +1,5 @@
-import type { Offer } from '../catalog/types.ts';
-import type { Property } from './properties.ts';
+import type { Offer } from '../../catalog/types.ts';
+import type { Property } from '../properties.ts';
 import type { Table } from './table.ts';
 
 /**

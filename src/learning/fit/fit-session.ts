@@ -1,11 +1,11 @@
-import { modelOf, packChanges, packModel, trackChanges, unpackVersion } from './codec.ts';
-import { keyOf } from './effects.ts';
+import { modelOf, packChanges, packModel, trackChanges, unpackVersion } from '../model/codec.ts';
+import { keyOf } from '../model/effects.ts';
+import { createModel, type Model } from '../model.ts';
+import type { DelayCounts, Progress } from '../progress.ts';
+import type { RequestCount } from '../reading/observations.ts';
+import { type HourCount, learnTraffic } from '../traffic.ts';
+import { isRepeated, type NewVersion } from '../versions.ts';
 import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from './fit-rates.ts';
-import { createModel, type Model } from './model.ts';
-import type { RequestCount } from './observations.ts';
-import type { DelayCounts, Progress } from './progress.ts';
-import { type HourCount, learnTraffic } from './traffic.ts';
-import { isRepeated, type NewVersion } from './versions.ts';
 
 /** Model and delays at the start of a session. */
 export type SessionStart = {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { type Executor, transaction } from '../platform/db/pool.ts';
-import { learningLock, type Progress, readProgress, writeProgress } from './progress.ts';
-import { insertVersion, type NewVersion, newestVersion } from './versions.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { learningLock, type Progress, readProgress, writeProgress } from '../progress.ts';
+import { insertVersion, type NewVersion, newestVersion } from '../versions.ts';
 
 /** A learner that was not heard of for this long leads no longer (milliseconds). */
 const leadMs = 30_000;

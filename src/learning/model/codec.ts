@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { runAtOnce, runInSlices } from '../platform/lib/slices.ts';
+import { runAtOnce, runInSlices } from '../../platform/lib/slices.ts';
+import { createModel, type Model, type RateModel } from '../model.ts';
 import { type Effects, groupOf, readWeightName } from './effects.ts';
-import { createModel, type Model, type RateModel } from './model.ts';
 import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
 
 /** Pairs of a table by feature: how many each feature has, then their entities and values, as base64. */

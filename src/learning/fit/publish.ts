@@ -1,11 +1,11 @@
-import { groupOf, weightName } from './effects.ts';
+import { groupOf, weightName } from '../model/effects.ts';
+import { allFeature, offerFeature, ownLevel, placeFeature, sharedLevel } from '../model/logistic-features.ts';
+import { agedFeature } from '../model/rates.ts';
+import { addFeature, setPair, slotOf, type Table } from '../model/table.ts';
+import type { RateModel } from '../model.ts';
+import { sampledPart } from '../score.ts';
 import { bucketCount, type Fit } from './fit.ts';
-import { allFeature, offerFeature, ownLevel, placeFeature, sharedLevel } from './logistic-features.ts';
-import type { RateModel } from './model.ts';
-import { agedFeature } from './rates.ts';
 import type { Block, Column, Rows } from './rows.ts';
-import { sampledPart } from './score.ts';
-import { addFeature, setPair, slotOf, type Table } from './table.ts';
 
 /** Changes below these are not published: of a mean, and of a variance or count as a part of it. */
 const [leastMove, leastPart] = [0.01, 0.05];

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
-import { type Executor, transaction } from '../platform/db/pool.ts';
-import { dayMs } from '../platform/lib/time.ts';
-import { afterSuccess, type Batch, firstLimits, readBatch, rereadFrom, smaller } from './batch.ts';
-import { packModel } from './codec.ts';
-import type { LearnEvent } from './fit-rates.ts';
-import type { FitResult } from './fit-session.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { afterSuccess, type Batch, firstLimits, readBatch, rereadFrom, smaller } from '../fit/batch.ts';
+import type { LearnEvent } from '../fit/fit-rates.ts';
+import type { FitResult } from '../fit/fit-session.ts';
+import { type FitThread, startFitThread } from '../fit/start-fit-thread.ts';
+import { packModel } from '../model/codec.ts';
+import { continuedIn, type Progress, readProgress, withMark } from '../progress.ts';
+import { firstAfter, loadVersion, newestVersion } from '../versions.ts';
 import { databaseNow, endLead, isLeading, storeNext, takeLead } from './lead.ts';
 import type { Observation } from './observations.ts';
-import { continuedIn, type Progress, readProgress, withMark } from './progress.ts';
 import { createEventReader, type LearningCatalog } from './read-events.ts';
-import { type FitThread, startFitThread } from './start-fit-thread.ts';
-import { firstAfter, loadVersion, newestVersion } from './versions.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: LearningCatalog; now: () => number };
 

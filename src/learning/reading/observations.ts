@@ -1,4 +1,4 @@
-import type { Executor } from '../platform/db/pool.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 
 /** An event with the request of its session. */
 export type Observation = {

@@ -1,4 +1,4 @@
-import type { Offer } from '../catalog/types.ts';
+import type { Offer } from '../../catalog/types.ts';
 import { findSlot, type Table } from './table.ts';
 
 /*

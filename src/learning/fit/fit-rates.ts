@@ -1,6 +1,6 @@
-import { createDelays, type Delays, noteDelay, provenAge } from './delays.ts';
+import { createDelays, type Delays, noteDelay, provenAge } from '../delays.ts';
+import { type Model, type Sales, startRates } from '../model.ts';
 import { createFit, type Fit, refit } from './fit.ts';
-import { type Model, type Sales, startRates } from './model.ts';
 import { publish } from './publish.ts';
 import { addRow, createRows, type RowInput, type Rows, succeed } from './rows.ts';
 import { thinRows } from './thinning.ts';

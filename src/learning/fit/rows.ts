@@ -1,4 +1,4 @@
-import { isCustom, type Property, publisherPart } from './properties.ts';
+import { isCustom, type Property, publisherPart } from '../properties.ts';
 
 /** An impression or a click that a fit learns from. */
 export type RowInput = {
