@@ -5,9 +5,9 @@ import { buildIndex } from '../../src/decision/build-index.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
 import { allFeature, offerFeature } from '../../src/learning/model/logistic-features.ts';
-import { createModel, emptyModel, type Model, type RateModel } from '../../src/learning/model.ts';
 import { agedFeature } from '../../src/learning/model/rates.ts';
 import { addFeature, setPair, slotOf } from '../../src/learning/model/table.ts';
+import { createModel, emptyModel, type Model, type RateModel } from '../../src/learning/model.ts';
 import { wantedOf } from '../../src/platform/i18n/reader.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
