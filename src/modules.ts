@@ -50,16 +50,16 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const platform = add(await createPlatform(options));
   const catalog = add(await createCatalog({ platform, buildIndex }));
   const accounts = add(createAccounts({ platform, catalog }));
-  add(createAudiences({ platform, catalog, accounts }));
+  add(createAudiences({ platform, catalog }));
   const eventLog = add(await createEventLog({ platform, catalog }));
   const learning = add(createLearning({ platform, catalog }));
   const budgets = add(createBudgets({ platform, catalog, eventLog, learning }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
-  add(createDrafts({ platform, catalog, accounts }));
+  add(createDrafts({ platform, catalog }));
   const reports = add(createReports({ platform, catalog, accounts }));
-  add(createExperiments({ platform, catalog, accounts }));
-  add(createSources({ platform, catalog, accounts }));
-  const coupons = add(createCoupons({ platform, catalog, accounts }));
+  add(createExperiments({ platform, catalog }));
+  add(createSources({ platform, catalog }));
+  const coupons = add(createCoupons({ platform, catalog }));
   const messages = add(createMessages({ platform, catalog, accounts }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
@@ -72,8 +72,9 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   add(createReference({ platform }));
   if (demo) add(createDemo({ platform, catalog, accounts }));
   add(createDashboard({ catalog, offers, pid }));
-  const { management, cursors, additions } = catalog;
-  const assembled = { auth: accounts.auth, management, cursors, additions, now: options.now };
+  const { management, cursors } = catalog;
+  const { secretBox } = platform.deps;
+  const assembled = { auth: accounts.auth, management, cursors, secretBox, now: options.now };
   return {
     platform,
     catalog,

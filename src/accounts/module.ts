@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/module.ts';
 import type { OidcSetting } from '../config/oidc.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import { openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
 import { operatorPermission, type PermissionEntry } from '../management/unit-of-work.ts';
@@ -39,7 +40,6 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
   const { store, management } = catalog;
   const uses = createKeyUses(platform.deps.pool, now);
   const auth = createKeyAuthenticator(store, now, uses);
-  catalog.additions.keys = keyAdditions;
   const deps: AccountDeps = { ...platform.deps, catalog: store, management, auth };
   const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
   const revert = createRevert(catalog.revertible);
@@ -56,19 +56,20 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
   });
   return {
     name: 'accounts',
+    rank: 30,
     commands: accountCommands,
     auth,
     checkKey: createKeyCheck(store, now),
     checkSession: createSessionCheck(platform.deps.pool, now),
     permissions,
     navigation,
+    rowAdditions: { keys: keyAdditions },
     jobs: () => [uses.job, ...syslogJobs],
-    routes: (app: App, contributions: { permissions: readonly PermissionEntry[] }) =>
+    routes: (app: App, { http, permissions }: { http: ManagementHttp; permissions: readonly PermissionEntry[] }) =>
       app.register(async (scope: App) => {
-        const http = catalog.managementHttp(auth);
         openManagementScope(scope);
-        keyRoutes(scope, http, keysOf(contributions.permissions));
-        resourceRoutes(scope, http, rolesOf(contributions.permissions), ['list', 'create', 'get', 'update', 'remove']);
+        keyRoutes(scope, http, keysOf(permissions));
+        resourceRoutes(scope, http, rolesOf(permissions), ['list', 'create', 'get', 'update', 'remove']);
         resourceRoutes(scope, http, auditLog, ['list']);
       }) as unknown as Promise<void>,
     openPages: async (app: App, shell: Shell, contributions: { management: ManagementClient }) => {

@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
@@ -20,21 +21,20 @@ import { reportRoute } from './routes.ts';
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; reports: Reports; tracking: Tracking };
 
 /** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
-export function createAdvertisers({ platform, catalog, accounts, reports, tracking }: Needs) {
-  const { kinds, additions, store } = catalog;
+export function createAdvertisers({ platform, catalog, reports, tracking }: Needs) {
+  const { kinds, store } = catalog;
   return {
     name: 'advertisers',
+    rank: 220,
     navigation,
-    routes: async (app: App) => {
-      const http = catalog.managementHttp(accounts.auth);
-      reportRoute(app, { http, now: platform.deps.now, reports: reports.service, catalog: store });
-    },
-    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+    routes: async (app: App, { http }: { http: ManagementHttp }) =>
+      reportRoute(app, { http, now: platform.deps.now, reports: reports.service, catalog: store }),
+    pages: (app: App, shell: Shell, { http, management }: { http: ManagementHttp; management: ManagementClient }) =>
       advertiserPages(app, {
         ...shell,
         management,
         kinds,
-        additions,
+        additions: http.additions,
         catalog: store,
         reports: reports.service,
         testClick: tracking.testClick,

@@ -20,7 +20,7 @@ import { chatChannelsOf, sendAlertMessages } from './send.ts';
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; reports: Reports };
 
 /** What people are told of: in the inbox, by mail and by chat. */
-export function createAlerts({ platform, catalog, accounts, webhooks, reports }: Needs) {
+export function createAlerts({ platform, catalog, accounts, webhooks }: Needs) {
   const { pool, dbHealth } = platform.deps;
   const deps: WebhookDeps = {
     ...platform.deps,
@@ -31,7 +31,6 @@ export function createAlerts({ platform, catalog, accounts, webhooks, reports }:
     activity: webhooks.activity,
     dispatcherMetrics: webhooks.dispatcherMetrics,
   };
-  reports.addChatChannels(chatChannelsOf(deps));
   const entry: NavEntry = {
     group: 'main',
     rank: 30,
@@ -47,7 +46,9 @@ export function createAlerts({ platform, catalog, accounts, webhooks, reports }:
   };
   return {
     name: 'alerts',
+    rank: 190,
     navigation: [entry],
+    chatChannels: chatChannelsOf(deps),
     retention,
     pages: (app: App, shell: Shell) => alertPages(app, { ...shell, deps }),
     jobs: () => jobsOf(deps),

@@ -1,4 +1,3 @@
-import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import { createAlone } from '../management/alone.ts';
 import type { ManagementHttp } from '../management/http.ts';
@@ -24,16 +23,16 @@ import { audiencePages } from './pages/audiences.ts';
 import { deleteOldFacts, followRules } from './rules/follow.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog };
 
 /** What publishers tell of their users: attributes, and audiences. */
-export function createAudiences({ platform, catalog, accounts }: Needs) {
+export function createAudiences({ platform }: Needs) {
   const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('import') };
-  const http = catalog.managementHttp(accounts.auth);
   return {
     name: 'audiences',
+    rank: 40,
     commands: audienceCommands,
     navigation: [entry],
     retention,
@@ -42,7 +41,7 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
       eraseOfUser: [eraseProfileOfUser],
       exports: { attributes: exportAttributes, audiences: exportMemberships },
     },
-    routes: async (app: App) => {
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
       await app.register(attributeRoutes, { http, userKeys });
       await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
       await app.register(memberRoutes, { http, userKeys });

@@ -5,6 +5,7 @@ import { sdkRoutes, templateRoutes } from './serve/routes.ts';
 /** The web SDK and the files that hosts embed. */
 export const createBrowser = ({ platform }: { platform: Platform }) => ({
   name: 'browser',
+  rank: 150,
   publicRoutes: async (open: App) => {
     await open.register(sdkRoutes, platform.deps);
     await open.register(templateRoutes, platform.deps);

@@ -60,6 +60,7 @@ export function createBudgets({ platform, catalog: { store: catalog }, eventLog,
   ];
   return {
     name: 'budgets',
+    rank: 70,
     usage,
     slices,
     jobs: () => jobs,

@@ -1,4 +1,3 @@
-import type { Additions } from '../management/additions.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Resource } from '../management/resource.ts';
@@ -6,7 +5,6 @@ import { createManagement, type PermissionEntry } from '../management/unit-of-wo
 import type { Executor } from '../platform/db/pool.ts';
 import { retryStart } from '../platform/db/retry-start.ts';
 import type { App } from '../platform/http/app.ts';
-import type { Authenticator } from '../platform/http/auth.ts';
 import type { Platform } from '../platform/module.ts';
 import { createSigner } from '../platform/security/tracking-token.ts';
 import type { Shell } from '../shell/layout.ts';
@@ -39,38 +37,28 @@ import { themes } from './resources/themes.ts';
 import { registerCatalogMetrics, startCatalogStore } from './store.ts';
 import type { BuildIndex } from './types.ts';
 
+type PageContributions = { http: ManagementHttp; extensions: PageExtensions; management: ManagementClient };
+
 export type Catalog = Awaited<ReturnType<typeof createCatalog>>;
 
 /** The configuration of publishers: in memory for requests, in rows for those who change it. */
 export async function createCatalog({ platform, buildIndex }: { platform: Platform; buildIndex: BuildIndex }) {
-  const { pool, dbHealth, logger, now, config, metrics, secretBox } = platform.deps;
+  const { pool, dbHealth, logger, now, config, metrics } = platform.deps;
   const store = await retryStart(() =>
     startCatalogStore({ pool, databaseUrl: platform.databaseUrl, logger, buildIndex, now }),
   );
   registerCatalogMetrics(metrics.registry, store, now);
   const management = createManagement({ pool, dbHealth, catalog: store, logger, now });
   const cursors = createSigner(config.tokenKeys, 'list-cursor');
-  const extensions: PageExtensions = { campaignCards: [], offerCards: [] };
   const deps = { ...platform.deps, catalog: store, management };
   const images = createImageStore(config.imageStore);
-  const additions: Record<string, Additions> = {};
-  const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({
-    management,
-    auth,
-    secretBox,
-    cursors,
-    additions,
-  });
   return {
     name: 'catalog',
+    rank: 20,
     commands: catalogueCommands,
     store,
     management,
     cursors,
-    managementHttp,
-    extensions,
-    /** Additions of later modules to rows of a kind; each sets its part when it is created. */
-    additions,
     /** Kinds of rows whose material changes a publisher may approve before they are live. */
     kinds: {
       offers,
@@ -88,14 +76,15 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     navigation,
     retention: applyCatalogRetention,
     publicRoutes: async (open: App) => void (await open.register(imageRoutes, platform.deps)),
-    routes: async (app: App, { auth }: { auth: Authenticator<unknown> }) => {
-      const http = managementHttp(auth);
+    routes: async (app: App, { http, extensions }: { http: ManagementHttp; extensions: PageExtensions }) => {
       const { imageStore, publicUrl } = config;
       await app.register(conversionSecretRoutes, http);
       await app.register(managementRoutes, { imageStore, publicUrl, http, store, extensions });
     },
-    pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
-      registerPages(app, { ...shell, deps, management: client, extensions, additions }),
+    pages: (app: App, shell: Shell, contributions: PageContributions) => {
+      const { http, extensions, management: client } = contributions;
+      registerPages(app, { ...shell, deps, management: client, extensions, additions: http.additions });
+    },
     close: store.stop,
   };
 }

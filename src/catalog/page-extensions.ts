@@ -9,7 +9,7 @@ import type { Publisher, StoredControls } from './types.ts';
 export type SeenKind = 'regions' | 'cities' | 'postal_codes' | 'os' | 'browsers' | 'attributes';
 
 /** Of the row with an id. */
-type Card = (context: PublisherContext, id: number) => Promise<Html>;
+export type Card = (context: PublisherContext, id: number) => Promise<Html>;
 
 /** The cards of a row, one below the other. */
 export async function cardsOf(cards: readonly Card[], context: PublisherContext, id: number): Promise<Html[]> {
@@ -30,7 +30,7 @@ export type FetchFile = (
   request: { headers: Record<string, string>; deadlineMs: number },
 ) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: string }>;
 
-/** Additions of later modules to the catalogue's pages; each sets its part when it is created. Absent: not shown. */
+/** Contributions of other modules to the catalogue's pages. Absent: not shown. */
 export type PageExtensions = {
   /** Absent: fonts are not measured. */
   fetchFont?: FetchFile;
@@ -42,9 +42,9 @@ export type PageExtensions = {
   /** A card on the page of a placement. */
   placementCard?: (context: PublisherContext, name: string) => Html;
   /** Cards on the page of a campaign. */
-  campaignCards: Card[];
+  campaignCards: readonly Card[];
   /** Cards on the page of an offer. */
-  offerCards: Card[];
+  offerCards: readonly Card[];
   /** How many recent requests a campaign could have been shown to. */
   reach?: {
     /** Beside the form. `readOnly`: the stored values, of a form that cannot be edited. */

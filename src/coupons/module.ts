@@ -1,6 +1,6 @@
-import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { PublisherContext } from '../catalog/publisher-pages.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Html } from '../platform/http/html.ts';
@@ -21,10 +21,10 @@ import { applyCouponRetention, eraseCouponsOfSessions, eraseCouponsOfUser, expor
 
 export type Coupons = ReturnType<typeof createCoupons>;
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog };
 
 /** Coupon codes of offers: pools of them, who was given which, and whether it was redeemed. */
-export function createCoupons({ platform, catalog, accounts }: Needs) {
+export function createCoupons({ platform, catalog }: Needs) {
   const { pool, secretBox, now } = platform.deps;
   const digestsOf = createCodeDigests(platform.deps.config);
   const service = createCouponService({ pool, secretBox, now, management: catalog.management });
@@ -44,10 +44,11 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
     const shown = { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock };
     return couponCard(context, shown, refused);
   };
-  catalog.extensions.offerCards.push((context, offerId) => card(context, offerId));
   return {
     name: 'coupons',
+    rank: 130,
     commands: couponCommands,
+    extensions: { offerCards: [card] },
     issuer: createCouponIssuer(platform.deps),
     retention: applyCouponRetention,
     userData: {
@@ -62,8 +63,8 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
         now,
         digestsOf,
       })),
-    routes: async (app: App) =>
-      void (await app.register(couponRoutes, { http: catalog.managementHttp(accounts.auth), service })),
+    routes: async (app: App, { http }: { http: ManagementHttp }) =>
+      void (await app.register(couponRoutes, { http, service })),
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
       couponPages(app, { ...shell, management, service, card }),
     jobs: () => [watch],

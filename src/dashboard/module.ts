@@ -41,6 +41,7 @@ export function createDashboard({ catalog, offers: { deps }, pid }: Needs) {
   };
   return {
     name: 'dashboard',
+    rank: 250,
     navigation,
     routes: (app: App, contributions: Contributions) =>
       dashboardRoutes(app, {

@@ -16,6 +16,7 @@ export function createDemo({ platform, catalog, accounts }: Needs) {
   const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
   return {
     name: 'demo',
+    rank: 240,
     commands: demoCommands,
     examples: {
       keys: { bearer: embeddedDemoIds.key, operator: demoOperatorKey },

@@ -1,6 +1,6 @@
-import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Proposal } from '../management/approval.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Actor, Work } from '../management/unit-of-work.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -16,10 +16,10 @@ import { draftPages } from './pages/drafts.ts';
 import { propose } from './propose.ts';
 import { draftRoutes } from './routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog };
 
 /** Changes of offers and campaigns that are proposed, and live once they are approved. */
-export function createDrafts({ platform, catalog, accounts }: Needs) {
+export function createDrafts({ platform, catalog }: Needs) {
   const { pool, dbHealth, now } = platform.deps;
   const { kinds, management } = catalog;
   const schedule: Job = {
@@ -60,14 +60,15 @@ export function createDrafts({ platform, catalog, accounts }: Needs) {
   };
   return {
     name: 'drafts',
+    rank: 90,
     commands: draftCommands,
     kinds,
     navigation: [entry],
     retention,
     /** For pages: what was to be saved and needs approval becomes a draft. */
     propose: (work: Work, proposal: Proposal) => propose(kinds, work, proposal),
-    routes: async (app: App) =>
-      void (await app.register(draftRoutes, { http: catalog.managementHttp(accounts.auth), kinds })),
+    routes: async (app: App, { http }: { http: ManagementHttp }) =>
+      void (await app.register(draftRoutes, { http, kinds })),
     pages: (app: App, shell: Shell, contributions: { management: ManagementClient }) =>
       draftPages(app, { ...shell, management: contributions.management, kinds }),
     jobs: () => [schedule],

@@ -24,6 +24,7 @@ export async function createEventLog({ platform, catalog }: { platform: Platform
     });
   return {
     name: 'event-log',
+    rank: 50,
     log,
     /** Epoch milliseconds: all events that were acknowledged before are stored. */
     storedUntil: log === null ? now : () => Math.min(now(), log.storedUntil()),

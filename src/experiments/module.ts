@@ -1,5 +1,5 @@
-import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
@@ -21,14 +21,13 @@ import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from
 /** How far the end of a day may lie behind what is written down of it. */
 const pointsEveryMs = 600_000;
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog };
 
 /** Experiments: who of a publisher's users is shown what, and what that adds. */
-export function createExperiments({ platform, catalog, accounts }: Needs) {
+export function createExperiments({ platform }: Needs) {
   const { pool, dbHealth, config, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const userKeyMark = pepperMark(config.userPepper);
-  const http = { ...catalog.managementHttp(accounts.auth), userKeyMark };
   const jobs: readonly Job[] = [
     {
       name: 'experiment sums',
@@ -50,14 +49,15 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
   ];
   return {
     name: 'experiments',
+    rank: 110,
     retention,
     userData: {
       eraseWithSessions: eraseSumsOfSessions,
       eraseOfUser: [eraseSumsOfUser],
       exports: { experiments: exportSums, outcomes: exportOutcomes },
     },
-    routes: async (app: App) => {
-      await app.register(experimentRoutes, http);
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
+      await app.register(experimentRoutes, { ...http, userKeyMark });
       const outcomes = createOutcomeWriter(pool, dbHealth);
       await app.register(outcomeRoutes, { http, outcomes, userKeys, isUp: dbHealth.isUp, now });
     },

@@ -1,13 +1,12 @@
 import { Counter } from 'prom-client';
 import type { Catalog } from '../catalog/module.ts';
-import { bothAdditions } from '../management/additions.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
 import { userAgent } from '../platform/version.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { landingPageCommands } from './commands.ts';
-import { addLandingCards } from './pages/landing-card.ts';
+import { landingCards } from './pages/landing-card.ts';
 import { actionAdditions, landingAdditions } from './view.ts';
 import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
@@ -38,12 +37,12 @@ export function createLandingPages({ platform, catalog }: { platform: Platform; 
     management: catalog.management,
     kinds: catalog.kinds,
   };
-  catalog.additions.campaigns = bothAdditions(catalog.additions.campaigns, landingAdditions);
-  catalog.additions.offers = bothAdditions(catalog.additions.offers, actionAdditions);
-  addLandingCards(catalog.extensions, pool, createFailFast(dbHealth));
   return {
     name: 'landing-pages',
+    rank: 180,
     commands: landingPageCommands,
+    extensions: landingCards(pool, createFailFast(dbHealth)),
+    rowAdditions: { campaigns: landingAdditions, offers: actionAdditions },
     jobs: () => [watch(deps)],
     close: sender.close,
   };

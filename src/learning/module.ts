@@ -64,7 +64,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
     read: async () => [{ value: (await state()).stalledPublisherIds.length > 0 ? 1 : 0 }],
   });
   const probes = (app: App): Promise<void> => learningHealthRoute(app, remember(state, healthMaxAgeMs, now));
-  return { name: 'learning', model, probes, jobs: () => jobs, retention };
+  return { name: 'learning', rank: 60, model, probes, jobs: () => jobs, retention };
 }
 
 /** Age up to which a state that was read is answered again (milliseconds). */

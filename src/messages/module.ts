@@ -1,6 +1,7 @@
 import { Counter } from 'prom-client';
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -26,7 +27,7 @@ export type Messages = ReturnType<typeof createMessages>;
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** E-mails to users with the perks that they confirmed, or saved, where they asked for it. */
-export function createMessages({ platform, catalog, accounts }: Needs) {
+export function createMessages({ platform, catalog }: Needs) {
   const { deps } = platform;
   const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));
   /** Set by the module of wallets. */
@@ -55,6 +56,7 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
   };
   return {
     name: 'messages',
+    rank: 140,
     commands: messageCommands,
     eventTypes: [perkMessage],
     navigation,
@@ -66,8 +68,7 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
       eraseOfUser: [eraseMessagesOfUser(sendDeps.readerKeys)],
       exports: { perk_messages: exportMessages(sendDeps.readerKeys) },
     },
-    routes: async (app: App) => {
-      const http = catalog.managementHttp(accounts.auth);
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
       await app.register(messageRoutes, { http, deps: sendDeps });
       await app.register(suppressionRoutes, { http, readerKeys: sendDeps.readerKeys });
       await app.register(readerRoutes, sendDeps);

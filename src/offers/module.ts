@@ -1,15 +1,20 @@
+import type pg from 'pg';
 import type { Accounts } from '../accounts/module.ts';
 import { activeCapsOf } from '../budgets/caps.ts';
 import type { Budgets } from '../budgets/module.ts';
 import { findStandings } from '../budgets/standing.ts';
 import { noControls } from '../catalog/controls.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Card, PageExtensions } from '../catalog/page-extensions.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Config } from '../config.ts';
 import { indexOf } from '../decision/decide.ts';
 import type { EventLogModule } from '../event-log/module.ts';
 import type { Learning } from '../learning/module.ts';
+import type { ModelSource } from '../learning/source.ts';
 import { createAlone } from '../management/alone.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
-import { createFailFast } from '../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { App } from '../platform/http/app.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import { html } from '../platform/http/html.ts';
@@ -82,14 +87,15 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
   const service = createOfferService(deps);
   const check = createRankingCheck(deps);
   registerGoalMetrics(metrics.registry, deps);
-  extendCatalogue(catalog, deps);
   return {
     name: 'offers',
+    rank: 160,
     commands: offerCommands,
     deps,
     schemas: offerSchemas,
     permissions,
     navigation,
+    ...catalogueParts(deps),
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
     observe: (open: App) => recordLiveCalls(open, deps),
@@ -119,18 +125,23 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
   };
 }
 
-/** What requests say of a campaign, on its page; and offers for previews. */
-function extendCatalogue(
-  { extensions, additions, store }: Catalog,
-  { pool, dbHealth, config, now, model }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now' | 'model'>,
-): void {
+type CatalogueDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: Config;
+  now: () => number;
+  catalog: CatalogStore;
+  model: ModelSource;
+};
+
+/** Facts from requests on the catalogue's pages and in its rows, and offers for previews. */
+function catalogueParts({ pool, dbHealth, config, now, catalog, model }: CatalogueDeps) {
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });
-  additions.campaigns = campaignAdditions({ catalog: store, model, recent });
-  extensions.campaignCards.push((context, id) =>
+  const campaignCard: Card = (context, id) =>
     failFast(async () => {
       const nowMs = now();
-      const snapshot = store.current();
+      const snapshot = catalog.current();
       const candidate = indexOf(context.publisher).candidates.find(({ offer }) => offer.campaign.id === id);
       const totals = activeCapsOf(snapshot).totals.filter(({ campaignId }) => campaignId === id);
       const standings = await findStandings(pool, {
@@ -147,32 +158,35 @@ function extendCatalogue(
         ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
         ${budgetsCard(limits, candidate?.payout.currency ?? null)}
         ${await outcomesCard(pool, context, id, nowMs)}`;
-    }),
-  );
-  extensions.reach = createReach(recent);
+    });
   const alone = createAlone('calculation of what block rules cost');
   const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));
   const bookedIn = (id: number, days: number) =>
     failFast(() => bookedByCurrency(pool, { publisherId: id, sinceMs: now() - days * dayMs }));
-  extensions.controlsEffects = {
-    cost: ({ id, controls }) =>
-      alone(id, async () => {
-        const sample = await sampled(id);
-        return costOf(sample, controls?.stored ?? noControls, await bookedIn(id, sample.days));
-      }),
-    of: ({ id, controls }, other) =>
-      alone(id, async () => {
-        const sample = await sampled(id);
-        return effectOf(sample, controls?.stored ?? noControls, other, await bookedIn(id, sample.days));
-      }),
+  const extensions: Partial<PageExtensions> = {
+    campaignCards: [campaignCard],
+    reach: createReach(recent),
+    controlsEffects: {
+      cost: ({ id, controls }) =>
+        alone(id, async () => {
+          const sample = await sampled(id);
+          return costOf(sample, controls?.stored ?? noControls, await bookedIn(id, sample.days));
+        }),
+      of: ({ id, controls }, other) =>
+        alone(id, async () => {
+          const sample = await sampled(id);
+          return effectOf(sample, controls?.stored ?? noControls, other, await bookedIn(id, sample.days));
+        }),
+    },
+    seenValues: createSeenValues(recent),
+    // The first offers of a publisher, in the order in which they compete.
+    sampleOffers: (publisher, { exceptId, count }) =>
+      indexOf(publisher)
+        .candidates.filter(({ offer }) => offer.id !== exceptId)
+        .slice(0, count)
+        .map(({ offer }) => untrackedView({ publisher, offer, publicUrl: config.publicUrl })),
   };
-  extensions.seenValues = createSeenValues(recent);
-  // The first offers of a publisher, in the order in which they compete.
-  extensions.sampleOffers = (publisher, { exceptId, count }) =>
-    indexOf(publisher)
-      .candidates.filter(({ offer }) => offer.id !== exceptId)
-      .slice(0, count)
-      .map(({ offer }) => untrackedView({ publisher, offer, publicUrl: config.publicUrl }));
+  return { extensions, rowAdditions: { campaigns: campaignAdditions({ catalog, model, recent }) } };
 }
 
 const jobsOf = ({

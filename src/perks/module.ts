@@ -19,13 +19,14 @@ import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet
 type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages: Messages };
 
 /** Perks that users select and confirm, and offers that they save. */
-export function createPerks({ tracking, reports, coupons, messages }: Needs) {
+export function createPerks({ tracking, coupons, messages }: Needs) {
   const deps = { ...tracking.deps, coupons: coupons.issuer, messages: messages.outbox };
-  reports.addPerkStages(countPerkStages);
   messages.saved.findSavedPerk = createSavedPerkFinder(deps);
   return {
     name: 'perks',
+    rank: 210,
     permissions,
+    perkStages: countPerkStages,
     eventTypes: [uspSelection, offerSaved, offerRemoved],
     retention: applyPerksRetention,
     userData: {

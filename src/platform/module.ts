@@ -75,6 +75,7 @@ export async function createPlatform({
   };
   return {
     name: 'platform',
+    rank: 10,
     deps,
     /** Where a connection outside of the pools goes: to the writable server. */
     databaseUrl: database.url,

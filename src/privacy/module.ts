@@ -24,6 +24,7 @@ export function createPrivacy({ platform, catalog, accounts }: Needs) {
   const deps = { ...platform.deps, alone, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
   return {
     name: 'privacy',
+    rank: 200,
     commands: privacyCommands,
     navigation: [entry],
     publicRoutes: async (open: App) => void (await open.register(privacyPageRoutes, deps)),

@@ -17,6 +17,7 @@ export function createReference({ platform: { deps } }: { platform: Platform }) 
   const { publicUrl } = deps.config;
   return {
     name: 'reference',
+    rank: 230,
     prepare: (app: App, { events }: Described) => describeApi(app, publicUrl, webhooksOf({ events, publicUrl })),
     routes: async (app: App, { events, examples }: Described) => {
       const shared = { publicUrl, assets: await serveAssets(app), isDemo: examples !== null };

@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { PageExtensions } from '../catalog/page-extensions.ts';
 import { publisherPages } from '../catalog/publisher-pages.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { App } from '../platform/http/app.ts';
@@ -24,6 +25,8 @@ import { createReportService } from './service.ts';
 
 export type Reports = ReturnType<typeof createReports>;
 
+type ReportContributions = { perkStages: CountPerkStages | null; chatChannels: ChatChannels | null };
+
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Sums of what happened, and queries over them. */
@@ -31,13 +34,12 @@ export function createReports({ platform, catalog, accounts }: Needs) {
   const { pool, metrics, logger, now } = platform.deps;
   registerRollupMetrics(metrics.registry, pool, now);
   const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
-  let countPerkStages: CountPerkStages | null = null;
-  let chatChannels: ChatChannels | null = null;
-  const channels = (): ChatChannels | null => chatChannels;
   const reports = createReportService(deps);
-  catalog.extensions.figures = (by) => weekFigures(deps, by);
-  catalog.extensions.placementCard = (context, name) => funnelCard(context, readState({ placement: name }));
-  const jobs: readonly Job[] = [
+  const extensions: Partial<PageExtensions> = {
+    figures: (by) => weekFigures(deps, by),
+    placementCard: (context, name) => funnelCard(context, readState({ placement: name })),
+  };
+  const jobsOf = (chatChannels: ChatChannels | null): readonly Job[] => [
     {
       name: 'rollup',
       roles: ['worker'],
@@ -56,30 +58,24 @@ export function createReports({ platform, catalog, accounts }: Needs) {
       roles: ['worker'],
       pauseMs: 10_000,
       locks: 'a lease on the row of report_schedules (skip locked)',
-      run: async () => void (await sendDueReports({ ...deps, reports, channels })),
+      run: async () => void (await sendDueReports({ ...deps, reports, chatChannels })),
     },
   ];
   return {
     name: 'reports',
+    rank: 100,
     service: reports,
     commands: reportCommands,
     permissions,
     navigation,
+    extensions,
     retention: applyReportRetention,
-    /** Adds the stages of perks to the funnel. */
-    addPerkStages: (count: CountPerkStages): void => {
-      countPerkStages = count;
-    },
-    /** Lets reports be sent to chats. */
-    addChatChannels: (added: ChatChannels): void => {
-      chatChannels = added;
-    },
     publicRoutes: async (open: App) => void (await open.register(reportRoutes, deps)),
-    pages: (app: App, shell: Shell) => {
-      explorerPages(app, { ...shell, deps, perkStages: () => countPerkStages });
-      schedulePages(publisherPages(app, shell), { deps, channels });
+    pages: (app: App, shell: Shell, { perkStages, chatChannels }: ReportContributions) => {
+      explorerPages(app, { ...shell, deps, countPerkStages: perkStages });
+      schedulePages(publisherPages(app, shell), { deps, chatChannels });
     },
-    jobs: () => jobs,
+    jobs: ({ chatChannels }: ReportContributions) => jobsOf(chatChannels),
   };
 }
 

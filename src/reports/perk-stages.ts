@@ -15,5 +15,5 @@ export type PerkStagesQuery = {
   attribute: { key: string; values: readonly string[] } | null;
 };
 
-/** Counts them; the module of the perks hands it in. */
+/** Counts the stages; a contribution of one module. */
 export type CountPerkStages = (executor: Executor, query: PerkStagesQuery) => Promise<PerkStages>;

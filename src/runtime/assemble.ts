@@ -1,7 +1,9 @@
-import type { AllAdditions } from '../management/additions.ts';
+import type { PageExtensions } from '../catalog/page-extensions.ts';
+import { type Additions, type AllAdditions, bothAdditions } from '../management/additions.ts';
 import { createManagementClient } from '../management/page-client.ts';
 import type { Management, PermissionEntry } from '../management/unit-of-work.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
 import type { UserDataPart } from '../platform/user-data.ts';
 import type { UserDataSteps } from '../privacy/steps.ts';
@@ -14,16 +16,22 @@ type Shared = {
   auth: Authenticator<unknown>;
   management: Management;
   cursors: Signer;
-  additions: AllAdditions;
+  secretBox: SecretBox;
   now: () => number;
 };
 
-/** Gathers the contributions of all modules. */
+/**
+ * Gathers the contributions of all modules. The order of the list does not matter; the modules' ranks do.
+ * @throws Error with both names where two modules contribute the same
+ */
 export function assemble(
-  modules: readonly Module[],
-  { auth, management, cursors, additions, now }: Shared,
+  list: readonly Module[],
+  { auth, management, cursors, secretBox, now }: Shared,
 ): Contributions {
+  const modules = list.toSorted((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : 1));
+  refuseDuplicates(modules);
   const permissions = modules.flatMap((module) => module.permissions ?? []).sort(byRole);
+  const additions = additionsOf(modules);
   return {
     modules,
     permissions,
@@ -31,44 +39,95 @@ export function assemble(
     events: registerEventTypes(modules.toReversed().flatMap((module) => module.eventTypes ?? [])),
     navigation: navigationOf(modules.flatMap((module) => module.navigation ?? [])),
     commands: modules.flatMap((module) => module.commands ?? []),
-    userData: userDataOf(modules.flatMap((module) => module.userData ?? [])),
-    examples: modules.find((module) => module.examples !== undefined)?.examples ?? null,
+    userData: userDataOf(modules),
+    examples: single(modules, 'examples'),
+    perkStages: single(modules, 'perkStages'),
+    chatChannels: single(modules, 'chatChannels'),
+    extensions: extensionsOf(modules),
     auth,
+    http: { management, auth, secretBox, cursors, additions },
     management: createManagementClient({
       management,
       permissions,
       cursors,
       additions,
       now,
-      propose: modules.find((module) => module.propose !== undefined)?.propose ?? null,
+      propose: single(modules, 'propose'),
     }),
   };
 }
 
-/** Those that more users hold first. */
+/** Sorts by role, lowest privilege first. */
 const byRole = (a: PermissionEntry, b: PermissionEntry): number =>
   Number(hasRole(a.role, b.role)) - Number(hasRole(b.role, a.role));
 
+/** Keys of contributions of which there may be one of all modules, by the kind of contribution. */
+const uniqueKeys: Readonly<Record<string, (module: Module) => readonly string[]>> = {
+  module: ({ name }) => [name],
+  permission: ({ permissions = [] }) => permissions.map(({ name }) => name),
+  'event type': ({ eventTypes = [] }) => eventTypes.map(({ name }) => name),
+  'navigation entry': ({ navigation = [] }) => navigation.map(({ key }) => key),
+  command: ({ commands = [] }) => commands.map(({ name }) => name),
+  export: ({ userData }) => Object.keys(userData?.exports ?? {}),
+  'erasure step': ({ userData = {} }) => singleSteps.filter((step) => userData[step] !== undefined),
+  'row addition': ({ rowAdditions = {} }) =>
+    Object.entries(rowAdditions).flatMap(([kind, { fields }]) => Object.keys(fields).map((name) => `${kind}.${name}`)),
+  'page extension': ({ extensions = {} }) => Object.keys(extensions).filter((key) => !/Cards$/.test(key)),
+  contribution: (module) => singleMembers.filter((member) => module[member] !== undefined),
+};
+
+const singleSteps = ['findSessions', 'eraseSessions'] as const;
+const singleMembers = ['examples', 'propose', 'perkStages', 'chatChannels'] as const;
+
+/** @throws Error naming both modules and the key */
+function refuseDuplicates(modules: readonly Module[]): void {
+  for (const [kind, keysOf] of Object.entries(uniqueKeys)) {
+    const owners = new Map<string, string>();
+    for (const module of modules)
+      for (const key of keysOf(module)) {
+        const owner = owners.get(key);
+        if (owner !== undefined)
+          throw new Error(`the modules ${owner} and ${module.name} both contribute the ${kind} ${key}`);
+        owners.set(key, module.name);
+      }
+  }
+}
+
+/** The contribution of the only module that has it, or null. */
+const single = <Member extends (typeof singleMembers)[number]>(
+  modules: readonly Module[],
+  member: Member,
+): NonNullable<Module[Member]> | null =>
+  modules.flatMap((module) =>
+    module[member] === undefined ? [] : [module[member] as NonNullable<Module[Member]>],
+  )[0] ?? null;
+
+const extensionsOf = (modules: readonly Module[]): PageExtensions => ({
+  ...Object.assign({}, ...modules.map(({ extensions }) => extensions ?? {})),
+  campaignCards: modules.flatMap(({ extensions }) => extensions?.campaignCards ?? []),
+  offerCards: modules.flatMap(({ extensions }) => extensions?.offerCards ?? []),
+});
+
+function additionsOf(modules: readonly Module[]): AllAdditions {
+  const gathered: Record<string, Additions> = {};
+  for (const [kind, additions] of modules.flatMap(({ rowAdditions = {} }) => Object.entries(rowAdditions)))
+    gathered[kind] = bothAdditions(gathered[kind], additions);
+  return gathered;
+}
+
 /**
- * Steps run from the last module to the first, for later modules refer to earlier ones. That is also the order in which
- * rows are locked.
+ * Steps run from the module of the highest rank to that of the lowest. That is also the order in which rows are locked.
+ * @throws Error where no module finds or erases sessions
  */
-function userDataOf(parts: readonly UserDataPart[]): UserDataSteps {
+function userDataOf(modules: readonly Module[]): UserDataSteps {
+  const parts = modules.flatMap(({ userData }) => userData ?? []);
   const lastFirst = parts.toReversed();
-  const only = <T>(found: readonly (T | undefined)[], what: string): T => {
-    const [one, ...more] = found.filter((step) => step !== undefined);
-    if (one === undefined || more.length > 0) throw new Error(`exactly one module must contribute ${what}`);
-    return one;
-  };
+  const { findSessions, eraseSessions }: UserDataPart = Object.assign({}, ...parts);
+  if (findSessions === undefined || eraseSessions === undefined)
+    throw new Error('no module contributes findSessions or eraseSessions');
   return {
-    findSessions: only(
-      parts.map((part) => part.findSessions),
-      'findSessions',
-    ),
-    eraseSessions: only(
-      parts.map((part) => part.eraseSessions),
-      'eraseSessions',
-    ),
+    findSessions,
+    eraseSessions,
     eraseBeforeSessions: lastFirst.flatMap((part) => part.eraseBeforeSessions ?? []),
     eraseWithSessions: lastFirst.flatMap((part) => part.eraseWithSessions ?? []),
     eraseOfUser: lastFirst.flatMap((part) => part.eraseOfUser ?? []),

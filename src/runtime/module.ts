@@ -1,6 +1,9 @@
 import type { TSchema } from '@sinclair/typebox';
+import type { PageExtensions } from '../catalog/page-extensions.ts';
 import type { Command } from '../command-line/command.ts';
+import type { Additions } from '../management/additions.ts';
 import type { Proposal } from '../management/approval.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { PermissionEntry, Work } from '../management/unit-of-work.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -11,6 +14,8 @@ import type { Job } from '../platform/jobs.ts';
 import type { UserDataPart } from '../platform/user-data.ts';
 import type { UserDataSteps } from '../privacy/steps.ts';
 import type { LiveExamples } from '../reference/live-examples.ts';
+import type { ChatChannels } from '../reports/chat-channels.ts';
+import type { CountPerkStages } from '../reports/perk-stages.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import type { EventType, EventTypes } from '../webhooks/events.ts';
@@ -18,6 +23,11 @@ import type { EventType, EventTypes } from '../webhooks/events.ts';
 /** Contributions of a module; all of them are optional (docs/architecture.md#modules). */
 export type Module = {
   name: string;
+  /**
+   * Place among the modules, whatever the order of their list: routes are documented from the lowest rank on. Erasure
+   * and retention start with the highest, because rows of a module refer to rows of modules with lower ranks.
+   */
+  rank: number;
   /** What keys and users may do there. */
   permissions?: readonly PermissionEntry[];
   /** Events that publishers can subscribe to. */
@@ -27,6 +37,14 @@ export type Module = {
   commands?: readonly Command[];
   /** Keeps what was to be saved and needs approval, for pages. One module has it. */
   propose?: (work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>;
+  /** Additions to the pages of the catalogue. */
+  extensions?: Partial<PageExtensions>;
+  /** Computed fields of rows of other modules, by the kind of row. */
+  rowAdditions?: Readonly<Record<string, Additions>>;
+  /** Counts the stages of perks in the funnel. One module has it. */
+  perkStages?: CountPerkStages;
+  /** Sends reports to chats. One module has it. */
+  chatChannels?: ChatChannels;
   /** What it owes to erasures and exports. */
   userData?: UserDataPart;
   /** Deletes what its tables keep no longer. */
@@ -66,6 +84,12 @@ export type Contributions = {
   userData: UserDataSteps;
   /** null outside of the demo. */
   examples: LiveExamples | null;
+  perkStages: CountPerkStages | null;
+  chatChannels: ChatChannels | null;
+  extensions: PageExtensions;
   auth: Authenticator<unknown>;
+  /** For routes of the management API. */
+  http: ManagementHttp;
+  /** For pages. */
   management: ManagementClient;
 };

@@ -1,5 +1,5 @@
-import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import { readSlices } from '../platform/db/pool.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -14,15 +14,15 @@ import { deleteOldEvents, eraseEvents } from './events.ts';
 import { sourcePages } from './pages/sources.ts';
 import { sourceRoutes } from './routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog };
 
 /** Sources of events that exist elsewhere: what Segment and RudderStack tell of users. */
-export function createSources({ platform, catalog, accounts }: Needs) {
+export function createSources({ platform }: Needs) {
   const { config, secretBox } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const http = catalog.managementHttp(accounts.auth);
   return {
     name: 'sources',
+    rank: 120,
     commands: sourceCommands,
     navigation: [entry],
     retention,
@@ -31,7 +31,7 @@ export function createSources({ platform, catalog, accounts }: Needs) {
       eraseOfUser: [eraseEventsOfUser],
       exports: { source_events: exportEvents },
     },
-    routes: async (app: App) => {
+    routes: async (app: App, { http }: { http: ManagementHttp }) => {
       await app.register(sourceRoutes, { http, userKeys });
     },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>

@@ -63,6 +63,7 @@ export function createTracking({ platform, eventLog: { log }, coupons, offers }:
     });
   return {
     name: 'tracking',
+    rank: 170,
     deps,
     testClick: createTestClick(createClickIdCodec(platform.deps.config.tokenKeys)),
     eventTypes: [conversionEvent],

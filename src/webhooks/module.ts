@@ -44,7 +44,6 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
   };
   const sender = createSender(outgoing);
   const fontSender = createSender({ ...outgoing, maxResponseBytes: maxFontBytes });
-  catalog.extensions.fetchFont = createFetchFile(fontSender, maxFontBytes);
   registerWebhookGauges(metrics.registry, pool, now);
   const deps: WebhookDeps = {
     ...platform.deps,
@@ -57,10 +56,12 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
   };
   return {
     name: 'webhooks',
+    rank: 80,
     commands: webhookCommands,
     sender,
     activity: deps.activity,
     dispatcherMetrics: deps.dispatcherMetrics,
+    extensions: { fetchFont: createFetchFile(fontSender, maxFontBytes) },
     eventTypes: [...operationalEventTypes, auditRecorded],
     navigation: navigationOf((publisherId) =>
       dbHealth.isUp() ? countFailing(pool, publisherId).catch(() => 0) : Promise.resolve(0),

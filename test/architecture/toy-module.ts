@@ -7,6 +7,7 @@ import type { Module } from '../../src/runtime/module.ts';
 /** A module as small as one can be that hands in one of each. `ran`: what its job and its retention have done. */
 export const createToys = (ran: string[]): Module => ({
   name: 'toys',
+  rank: 999,
   permissions: [{ name: 'toys', role: 'manager', text: 'nav.general' }],
   eventTypes: [
     {

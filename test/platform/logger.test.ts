@@ -56,6 +56,7 @@ beforeAll(async () => {
   ({ liveCalls } = made.tracking.deps);
   const failing: Module = {
     name: 'failing',
+    rank: 1000,
     prepare: async (open) =>
       void open.addHook('onSend', async (_request, reply) => void statuses.push(reply.statusCode)),
     routes: async (scope) => {

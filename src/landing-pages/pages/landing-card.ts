@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { PageExtensions } from '../../catalog/page-extensions.ts';
+import type { Card, PageExtensions } from '../../catalog/page-extensions.ts';
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import type { createFailFast } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -9,12 +9,11 @@ import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
 import { looksToPause } from '../watch.ts';
 
-/** Puts what the last looks came to on the pages of campaigns, and of their offers. */
-export function addLandingCards(
-  extensions: Pick<PageExtensions, 'campaignCards' | 'offerCards'>,
+/** Cards with the results of the last looks, on the pages of campaigns and of their offers. */
+export function landingCards(
   pool: pg.Pool,
   failFast: ReturnType<typeof createFailFast>,
-): void {
+): Pick<PageExtensions, 'campaignCards' | 'offerCards'> {
   const cardOf = async (context: PublisherContext, kind: LandingPageOf, id: number): Promise<Html> => {
     const found = await findLandingPages(pool, kind, [id]);
     const { rows } = await pool.query<{ is_on: boolean }>(
@@ -23,8 +22,8 @@ export function addLandingCards(
     );
     return landingCard(context, kind, found.get(id) ?? null, rows[0]?.is_on ?? true);
   };
-  extensions.campaignCards.push((context, id) => failFast(() => cardOf(context, 'campaign', id)));
-  extensions.offerCards.push((context, id) =>
+  const campaignCard: Card = (context, id) => failFast(() => cardOf(context, 'campaign', id));
+  const offerCard: Card = (context, id) =>
     failFast(async () => {
       const { rows } = await pool.query<{ campaign_id: number; has_action: boolean }>(
         "select campaign_id, coalesce(useraction_url, '') <> '' as has_action from offers where id = $1",
@@ -34,8 +33,8 @@ export function addLandingCards(
       const { campaign_id: campaignId, has_action: hasAction } = rows[0];
       const action = hasAction ? await cardOf(context, 'offer', id) : nothing;
       return html`${await cardOf(context, 'campaign', campaignId)}${action}`;
-    }),
-  );
+    });
+  return { campaignCards: [campaignCard], offerCards: [offerCard] };
 }
 
 /** When a page was last looked at, and what came. `page` null: it was not looked at yet. */

@@ -20,7 +20,7 @@ import { listReaders, listSchedules, maxSchedules, type Schedule, saveSchedule, 
 
 type PageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; mailer: Mailer | null; now: () => number };
 
-type Scope = { deps: PageDeps; channels: () => ChatChannels | null };
+type Scope = { deps: PageDeps; chatChannels: ChatChannels | null };
 
 /** A recipient as a form names it. */
 type Recipient = { value: string; text: string };
@@ -54,11 +54,14 @@ async function reportIn({ deps }: Scope, context: PublisherContext): Promise<Sav
 }
 
 /** Whom the viewer may have a report sent to: channels by managers, other users by admins. */
-async function recipientsOf({ deps, channels }: Scope, { publisher, viewer }: PublisherContext): Promise<Recipient[]> {
+async function recipientsOf(
+  { deps, chatChannels }: Scope,
+  { publisher, viewer }: PublisherContext,
+): Promise<Recipient[]> {
   const { id, email, role } = viewer.user;
   const others = hasRole(role, 'admin') ? await listReaders(deps.pool, publisher.id) : [];
   const users = [{ id, email }, ...others.filter((user) => user.id !== id)];
-  const chats = hasRole(role, 'manager') ? ((await channels()?.list(publisher.id)) ?? []) : [];
+  const chats = hasRole(role, 'manager') ? ((await chatChannels?.list(publisher.id)) ?? []) : [];
   return [
     ...(deps.mailer === null ? [] : users.map((user) => ({ value: `user.${user.id}`, text: user.email }))),
     ...chats.map((chat) => ({ value: `channel.${chat.id}`, text: t('reports.toChannel', { name: chat.name }) })),
@@ -70,7 +73,7 @@ async function schedulePage(scope: Scope, context: PublisherContext): Promise<Pa
   const report = await reportIn(scope, context);
   const recipients = await recipientsOf(scope, context);
   const schedules = await listSchedules(scope.deps.pool, { publisherId: publisher.id, reportId: report.id });
-  const chats = (await scope.channels()?.list(publisher.id)) ?? [];
+  const chats = (await scope.chatChannels?.list(publisher.id)) ?? [];
   const nameOf = (schedule: Schedule): string =>
     schedule.email ?? t('reports.toChannel', { name: chats.find(({ id }) => id === schedule.channelId)?.name ?? '–' });
   return {

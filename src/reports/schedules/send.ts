@@ -19,7 +19,7 @@ type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'now'> & {
   config: Pick<Config, 'publicUrl'>;
   catalog: Pick<CatalogStore, 'current'>;
   reports: Pick<ReportService, 'explore'>;
-  channels: () => ChatChannels | null;
+  chatChannels: ChatChannels | null;
 };
 
 /** Sends the saved reports that are due. @returns how many were due */
@@ -37,13 +37,13 @@ export async function sendDueReports(deps: SendDeps): Promise<number> {
 
 /** @returns why it was not sent, without addresses; null: it was */
 async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | null> {
-  const { mailer, channels } = deps;
+  const { mailer, chatChannels } = deps;
   const { channelId, email, publisherId } = schedule;
   if (channelId === null && email === null) return 'the user has no access any more';
   if (channelId === null && mailer === null) return 'no mail server is set';
   const sent = await reportOf(deps, schedule).catch(() => 'the report could not be read');
   if (typeof sent === 'string') return sent;
-  if (channelId !== null) return (await channels()?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
+  if (channelId !== null) return (await chatChannels?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
   // A process that ends between sending and noting it leaves a second try: by its id it is the same mail.
   const messageId = `<report-${schedule.id}-${schedule.dueAt.getTime()}@${new URL(deps.config.publicUrl).hostname}>`;
   return (mailer as NonNullable<typeof mailer>).send({ to: email as string, messageId, ...mailOf(sent) }).then(

@@ -55,6 +55,7 @@ beforeAll(async () => {
   t = await createTestApp();
   const failing: Module = {
     name: 'failing',
+    rank: 1000,
     routes: async (scope) => registerFailing(scope as unknown as FastifyInstance),
   };
   const contributions = { ...t.contributions, modules: [...t.contributions.modules, failing] };

@@ -48,8 +48,8 @@ afterAll(async () => {
 const send = (): Promise<number> => {
   const { pool, mailer, config, catalog, secretBox, sender } = t.deps;
   const reports = createReportService(t.deps);
-  const channels = () => chatChannelsOf({ pool, secretBox, sender });
-  return sendDueReports({ pool, mailer, now: () => nowMs, config, catalog, reports, channels });
+  const chatChannels = chatChannelsOf({ pool, secretBox, sender });
+  return sendDueReports({ pool, mailer, now: () => nowMs, config, catalog, reports, chatChannels });
 };
 
 async function saved(

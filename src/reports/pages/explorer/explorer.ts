@@ -36,7 +36,7 @@ type PageDeps = {
 };
 
 /** What the pages of reports are made with. */
-type PageServices = Shell & { deps: PageDeps; perkStages: () => CountPerkStages | null };
+type PageServices = Shell & { deps: PageDeps; countPerkStages: CountPerkStages | null };
 
 const reportsPath = '/reports';
 
@@ -48,13 +48,12 @@ type Scope = {
 
 /** The report explorer (docs/guides/reports.md#the-explorer): its URL is the question. */
 export function explorerPages(app: App, services: PageServices): void {
-  const { deps } = services;
+  const { deps, countPerkStages } = services;
   const pages = publisherPages(app, services);
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
   pages.get(reportsPath, 'analyst', (context) => explorerPage(scope, context));
   pages.get(`${reportsPath}.csv`, 'analyst', (context) => explorerCsv(scope, context));
   pages.get(funnelPath, 'analyst', async (context) => {
-    const countPerkStages = services.perkStages();
     if (countPerkStages === null) return { fragment: nothing };
     return funnelFragment({ ...scope, countPerkStages }, context, askedBy(scope, context));
   });
