@@ -2,10 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import type { CatalogStore } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
-import type { DatabaseHealth } from '../platform/db/health.ts';
-import { createFailFast } from '../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { t } from '../platform/i18n/messages.ts';
@@ -28,7 +27,7 @@ import { findSession } from './sessions.ts';
 import { isTwoFactorRequired } from './two-factor.ts';
 
 /** Where the pages of a membership begin. */
-export const homeOf = ({ publisherId, advertiserId }: Pick<User, 'publisherId' | 'advertiserId'>): string => {
+export const homeOf = ({ publisherId, advertiserId }: User): string => {
   if (advertiserId !== null) return advertiserPath(advertiserId);
   return publisherId === null ? '/dashboard' : publisherPath(publisherId, '/overview');
 };
@@ -41,16 +40,13 @@ export const twoFactorPath = '/dashboard/account/two-factor';
 export type AccessDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: Pick<CatalogStore, 'current' | 'refresh'>;
+  catalog: { current: () => Snapshot; refresh: () => Promise<void> };
   config: Config;
   now: () => number;
 };
 
 /** For every page, open ones too: reads the session, and refuses forms of other sites. */
-export function registerSession(
-  app: App,
-  { deps, cookies }: { deps: AccessDeps; cookies: Pick<Cookies, 'session'> },
-): void {
+export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps; cookies: Cookies }): void {
   const { pool, dbHealth, now, config } = deps;
   const failFast = createFailFast(dbHealth);
   app.decorateRequest('viewer', null);

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import type { CatalogStore } from '../catalog/store.ts';
 import type { ApiKey, Publisher, Snapshot } from '../catalog/types.ts';
 import { callOf } from '../management/http.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -47,7 +46,7 @@ export function callerOf(request: FastifyRequest): Caller {
  * request.
  */
 export function createKeyCheck(
-  catalog: Pick<CatalogStore, 'current'>,
+  catalog: { current: () => Snapshot },
   now: () => number,
 ): (request: FastifyRequest) => () => boolean {
   return (request) => {
@@ -81,9 +80,9 @@ export function calledPublisher(request: FastifyRequest): Publisher {
 
 /** Authenticates keys by the snapshot of the moment. */
 export const createKeyAuthenticator = (
-  catalog: Pick<CatalogStore, 'current'>,
+  catalog: { current: () => Snapshot },
   now: () => number,
-  uses: Pick<KeyUses, 'note'>,
+  uses: { note: (keyId: number) => void },
 ): Authenticator<Caller> =>
   createAuthenticator({
     findKey: (secret) => findCaller(catalog.current(), secret, now()),

@@ -73,7 +73,7 @@ export async function join(executor: Executor, membershipId: number, nowMs: numb
 /** Sets role and state. Where a user may open nothing more, sessions and links end. */
 export async function changeMember(
   executor: Executor,
-  { membershipId, id: userId }: Pick<User, 'membershipId' | 'id'>,
+  { membershipId, id: userId }: { membershipId: number; id: number },
   { role, disabled }: { role: MemberRole; disabled: boolean },
 ): Promise<void> {
   await executor.query('update memberships set disabled = $2, role = $3, custom_role_id = $4 where id = $1', [
@@ -93,7 +93,7 @@ export async function changeMember(
  */
 export async function removeMember(
   executor: Executor,
-  { membershipId, id: userId }: Pick<User, 'membershipId' | 'id'>,
+  { membershipId, id: userId }: { membershipId: number; id: number },
 ): Promise<void> {
   await executor.query('delete from memberships where id = $1', [membershipId]);
   await endAccess(executor, userId);
@@ -127,7 +127,7 @@ async function endAccess(executor: Executor, userId: number): Promise<void> {
  */
 export async function isLastAdmin(
   executor: Executor,
-  { publisherId, membershipId }: Pick<User, 'publisherId' | 'membershipId'>,
+  { publisherId, membershipId }: { publisherId: number | null; membershipId: number },
 ): Promise<boolean> {
   const { rows } = await executor.query<{ id: number }>(
     `select m.id from memberships m where m.publisher_id is not distinct from $1 and m.role in ('admin', 'operator')
@@ -140,7 +140,7 @@ export async function isLastAdmin(
 /** Whether a user can open something else: then the sign-in is not in the hands of one publisher's admins. */
 export async function belongsElsewhere(
   executor: Executor,
-  { id, membershipId }: Pick<User, 'id' | 'membershipId'>,
+  { id, membershipId }: { id: number; membershipId: number },
 ): Promise<boolean> {
   const { rowCount } = await executor.query(
     'select from memberships where user_id = $1 and id <> $2 and joined_at is not null limit 1',

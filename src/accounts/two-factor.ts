@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
-import type { User } from '../shell/context.ts';
+import type { MemberRole } from '../shell/context.ts';
 
 /** Time-based codes (RFC 6238): six digits, SHA-1, 30 s, which every authenticator app takes. */
 const periodS = 30;
@@ -20,8 +19,8 @@ const issuer = 'Perkwire';
 
 /** Whether the setting demands a second factor of users with this role. */
 export const isTwoFactorRequired = (
-  { requireTwoFactor }: Pick<Config, 'requireTwoFactor'>,
-  { role }: Pick<User, 'role'>,
+  { requireTwoFactor }: { requireTwoFactor: 'none' | 'operators' | 'all' },
+  { role }: { role: MemberRole },
 ) => requireTwoFactor === 'all' || (requireTwoFactor === 'operators' && role === 'operator');
 
 /** @returns a new secret in base32 */

@@ -1,4 +1,4 @@
-import type { CatalogStore } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { ReportService } from '../reports/service.ts';
 import { readCampaigns, readCarriers } from './scope.ts';
@@ -14,7 +14,7 @@ type Sums = Record<(typeof counts)[number] | (typeof money)[number], number>;
 /** `id`: of the campaign or publisher; null: a day. Amounts of different currencies are not added. */
 export type ReportLine = { id: number | null; name: string; currency: string; sums: Sums };
 
-type Sources = { reports: Pick<ReportService, 'activity'>; catalog: Pick<CatalogStore, 'current'> };
+type Sources = { reports: Pick<ReportService, 'activity'>; catalog: { current: () => Snapshot } };
 
 /** The campaigns of an advertiser that the actor may see, with who shows them. */
 export type ReportScope = {

@@ -39,7 +39,7 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
 const noticeDays = [30, 7, 1] as const;
 
 /** Records the keys that end soon: once for each of these days, and for none that was made with less left. */
-export async function checkKeys({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>): Promise<void> {
+export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const expiring = await findExpiringKeys(pool, noticeDays, now());
   const facts = expiring.map(({ id, publisherId, name, expiresAt, lastUsedAt, days }): AlertFact => {
     const data = { key_id: id, name, days, expires_at: expiresAt, last_used_at: lastUsedAt };
@@ -82,7 +82,7 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
  * Records that perk messages wait or failed because of the mail server, or of what it says of the sender: once for each
  * publisher, until they are sent or given up.
  */
-export async function checkMessages({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>): Promise<void> {
+export async function checkMessages({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const nowMs = now();
   await transaction(pool, async (executor) => {
     await executor.query(lockSql);
@@ -100,7 +100,7 @@ export async function checkMessages({ pool, now }: Pick<CheckDeps, 'pool' | 'now
 }
 
 /** Records that ranking learns nothing new, for the publishers whose events wait: once, until it learns again. */
-export async function checkLearning({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>): Promise<void> {
+export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const nowMs = now();
   const { stalledPublisherIds, learnedAt } = await readLearningState(pool, nowMs);
   const since = learnedAt?.toISOString() ?? null;

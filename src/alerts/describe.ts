@@ -5,7 +5,7 @@ import { plainText } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import { percent } from '../shell/format.ts';
-import type { Alert } from './kinds.ts';
+import type { Alert, AlertKind } from './kinds.ts';
 
 /** An alert in words. `path` is that of the page to look at, below the publisher's pages of the dashboard. */
 export type AlertText = { title: string; reason: string; path: string };
@@ -32,7 +32,7 @@ function amount(value: unknown, currency: unknown): string {
 }
 
 /** Title, reason and page of an alert, in the language of the reader. */
-export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone: string): AlertText {
+export function describe({ kind, data }: { kind: AlertKind; data: Alert['data'] }, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
@@ -72,7 +72,7 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
 }
 
-function describeGoal(data: Alert['data'], timeZone: string): Pick<AlertText, 'title' | 'reason'> {
+function describeGoal(data: Alert['data'], timeZone: string): { title: string; reason: string } {
   const count = (value: unknown): string => amount(value, null);
   const heldBack = (data.held_back_by as readonly HoldBack[])
     .map(({ rule, share }) => `${outcomeText(rule)} (${percent(share)})`)

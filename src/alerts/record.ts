@@ -36,7 +36,7 @@ export async function recordAlerts(executor: Executor, facts: readonly AlertFact
   );
 }
 
-type Lasting = Pick<AlertFact, 'publisherId' | 'kind' | 'subject' | 'cause'>;
+type Lasting = { publisherId: number; kind: AlertKind; subject: string; cause: string };
 
 const keyOf = ({ publisherId, kind, subject }: Lasting): string => `${publisherId} ${kind} ${subject}`;
 

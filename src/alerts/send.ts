@@ -1,18 +1,23 @@
+import type pg from 'pg';
 import { mayOpen } from '../accounts/memberships.ts';
-import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { isReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { inLanguage } from '../platform/i18n/reader.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
+import type { Mailer } from '../platform/mailer.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { ChatChannels } from '../reports/chat-channels.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { type AlertText, describe } from './describe.ts';
-import type { Alert } from './kinds.ts';
+import type { AlertKind } from './kinds.ts';
 import { findChannelUrl, listChannels, urlContext } from './rules.ts';
 
-type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'secretBox' | 'now'> & {
-  config: Pick<Config, 'publicUrl'>;
+type SendDeps = {
+  pool: pg.Pool;
+  mailer: Mailer | null;
+  secretBox: SecretBox;
+  now: () => number;
+  config: { publicUrl: string };
   sender: Sender;
 };
 
@@ -23,7 +28,9 @@ const maxAttempts = 6;
 /** Of one call (milliseconds). */
 const deadlineMs = 10_000;
 
-type Due = Pick<Alert, 'kind' | 'data'> & {
+type Due = {
+  kind: AlertKind;
+  data: Readonly<Record<string, unknown>>;
   alert_id: string;
   rule_id: number;
   attempts: number;
@@ -125,7 +132,11 @@ export const chatChannelsOf = ({
   pool,
   secretBox,
   sender,
-}: Pick<SendDeps, 'pool' | 'secretBox' | 'sender'>): ChatChannels => ({
+}: {
+  pool: pg.Pool;
+  secretBox: SecretBox;
+  sender: Sender;
+}): ChatChannels => ({
   list: (publisherId) => listChannels(pool, publisherId),
   post: async (publisherId, channelId, { title, text, link }) => {
     const sealed = await findChannelUrl(pool, publisherId, channelId);

@@ -1,5 +1,4 @@
 import type { UserKeys } from '../platform/security/user-key.ts';
-
 /** The SHA-256 of an e-mail address, in lower case; null: the text is none. */
 export const emailHashOf = (text: string): string | null => {
   const hash = text.trim().toLowerCase();
@@ -7,7 +6,7 @@ export const emailHashOf = (text: string): string | null => {
 };
 
 /** Keys of a user who is known by the hash of an e-mail address; no `pub_user_id` has them. */
-export const emailKeys = (userKeys: Pick<UserKeys, 'allOf'>, publisherId: number, emailHash: string): string[] =>
+export const emailKeys = (userKeys: { allOf: UserKeys['allOf'] }, publisherId: number, emailHash: string): string[] =>
   userKeys.allOf(publisherId, `email_sha256\0${emailHash}`);
 
 /** Keys under which a publisher may have told of a user. */
@@ -25,7 +24,7 @@ export function profileKeysOf(
   publisherId: number,
   { pubUserId, emailSha256 }: { pubUserId: string | null; emailSha256: string | null },
   historyKeys: readonly string[],
-  userKeys: Pick<UserKeys, 'allOf'>,
+  userKeys: { allOf: UserKeys['allOf'] },
 ): ProfileKeys {
   const byId = pubUserId === null ? [] : userKeys.allOf(publisherId, pubUserId);
   const byEmail = emailSha256 === null ? [] : emailKeys(userKeys, publisherId, emailSha256);

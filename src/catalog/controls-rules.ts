@@ -33,7 +33,10 @@ export type ControlsEffect = {
 };
 
 /** What each rule costs: what decisions would be without it. `rest`: how many rules were not looked at. */
-export type ControlsCost = Pick<ControlsEffect, 'days' | 'sessions' | 'sampled'> & {
+export type ControlsCost = {
+  days: number;
+  sessions: number;
+  sampled: number;
   rules: (ControlsRule & { effect: ControlsEffect })[];
   rest: number;
 };
@@ -68,9 +71,7 @@ export const rulesOf = ({ separate, floors, placements, ...lists }: StoredContro
   ...Object.entries(placements).flatMap(([name, ofPlacement]) => rulesOfLists(ofPlacement, name)),
 ];
 
-type ListRule = Pick<ControlsRule, 'value'> & {
-  by: Exclude<ControlsRule['by'], 'competitor' | 'separation' | 'floor'>;
-};
+type ListRule = { value: string; by: Exclude<ControlsRule['by'], 'competitor' | 'separation' | 'floor'> };
 
 function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule): OfferLists {
   const ofAllowed = allowedLists.find((list) => by === `allowed_${list}`);

@@ -13,7 +13,7 @@ export const noLists: OfferLists = {
   allowed: { categories: [], brands: [], advertisers: [], domains: [] },
 };
 
-export const listsAt = ({ placements }: Pick<StoredControls, 'placements'>, name: string): OfferLists =>
+export const listsAt = ({ placements }: { placements: Record<string, OfferLists> }, name: string): OfferLists =>
   ownOf(placements, name) ?? noLists;
 
 export const noControls: StoredControls = {

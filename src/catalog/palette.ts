@@ -95,7 +95,7 @@ function darkRoles(brand: string): Roles {
 }
 
 /** A button in a colour, which moves away from its text where the pointer is over it. */
-function button(yes: string): Pick<Roles, 'yes' | 'yesHover' | 'yesText'> {
+function button(yes: string): { yes: string; yesHover: string; yesText: string } {
   const isWhite = contrast(white, yes) >= minContrast;
   const yesText = isWhite ? white : readable(mix(yes, black, 0.85), [yes], black);
   return { yes, yesText, yesHover: mix(yes, isWhite ? black : white, 0.18) };

@@ -1,6 +1,6 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { type EventKind, rulesOf } from './event-kinds.ts';
-import type { Campaign, Offer, Payout, Publisher } from './types.ts';
+import type { Campaign, Controls, Offer, Payout } from './types.ts';
 
 /** Whether an offer belongs to a publisher or is provisioned to it, active or not. */
 export const isKnownTo = (offer: Offer, publisherId: number): boolean =>
@@ -11,7 +11,7 @@ export const isProvisionedTo = (offer: Offer, publisherId: number): boolean =>
   offer.active && offer.campaign.active && offer.campaign.provisions.get(publisherId)?.active === true;
 
 /** Whether a publisher may show an offer: it is provisioned to it, and no rule of its own blocks it. */
-export const isServedTo = (offer: Offer, { id, controls }: Pick<Publisher, 'id' | 'controls'>): boolean =>
+export const isServedTo = (offer: Offer, { id, controls }: { id: number; controls: Controls | null }): boolean =>
   isProvisionedTo(offer, id) && (controls === null || controls.blockOf(offer) === null);
 
 /** Phase of a campaign by its start and end, regardless of its hours. */
@@ -28,7 +28,10 @@ export const priorityOf = (campaign: Campaign, publisherId: number): number =>
   campaign.provisions.get(publisherId)?.priority ?? campaign.priority;
 
 /** Payout of a campaign at a publisher. */
-export function payoutOf({ payout, provisions }: Pick<Campaign, 'payout' | 'provisions'>, publisherId: number): Payout {
+export function payoutOf(
+  { payout, provisions }: { payout: Payout; provisions: Campaign['provisions'] },
+  publisherId: number,
+): Payout {
   const amountMicros = provisions.get(publisherId)?.payoutMicros ?? null;
   return amountMicros === null ? payout : { ...payout, amountMicros };
 }

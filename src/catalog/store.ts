@@ -127,7 +127,7 @@ export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).ro
 /** Gauges of the snapshot that this process serves; of several on one port, the most outdated one's. */
 export function registerCatalogMetrics(
   registry: Registry,
-  { current, confirmedAtMs }: Pick<CatalogStore, 'current' | 'confirmedAtMs'>,
+  { current, confirmedAtMs }: { current: () => Snapshot; confirmedAtMs: () => number },
   now: () => number,
 ): void {
   const registers = [registry];

@@ -67,8 +67,10 @@ function translated<Given extends object>(given: Given, english: object, words: 
   return result as Given;
 }
 
+type Looks = { styles: Theme['styles']; appearance: Theme['appearance'] };
+
 /** null where the theme sets none of it: strict clients then meet no member that they do not know. */
-export function buildAppearance(theme: Pick<Theme, 'styles' | 'appearance'> | null): OfferAppearance | null {
+export function buildAppearance(theme: Looks | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
   const font = Object.hasOwn(theme.appearance, 'web_font') && { web_font: noWebFont };
   const built = overlay({ ...defaultAppearance, ...font, dark: darkStylesOf(theme.styles) }, theme.appearance);

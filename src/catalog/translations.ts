@@ -1,14 +1,13 @@
 import type { Wanted } from '../platform/i18n/reader.ts';
 import { chainOf } from '../platform/lib/language-tags.ts';
 import type { TranslatedText, Translation, Translations as TranslationsOf } from './offer-texts.ts';
-import type { OfferRow } from './snapshot-rows.ts';
-import type { Creative, Offer, Publisher } from './types.ts';
+import type { Creative, Offer } from './types.ts';
 
 type Translations = TranslationsOf<Offer>;
 
 /** null: there is nothing to choose between. */
 export function translationsOf(
-  { translations = {} }: Pick<OfferRow, 'translations'>,
+  { translations = {} }: { translations?: Readonly<Record<string, Translation>> },
   creatives: readonly Creative[],
 ): Translations | null {
   const entries = Object.entries(translations);
@@ -25,7 +24,7 @@ const own = '';
  * The offer as a reader is shown it: each text in the first language of theirs that has it, `pt-BR` before `pt`, else
  * the offer's own. Its `language` is that of the most wanted text.
  */
-export function localise(offer: Offer, wanted: Wanted, publisher: Pick<Publisher, 'language'>): Offer {
+export function localise(offer: Offer, wanted: Wanted, publisher: { language: Wanted }): Offer {
   const { translations } = offer;
   if (translations === null) return offer;
   const textsIn = textLanguage(offer, translations, wanted, publisher.language.key);

@@ -3,7 +3,8 @@ import { text as readAll } from 'node:stream/consumers';
 import { byteOrderMark } from '../platform/lib/csv.ts';
 import { parseExactJson } from '../platform/lib/exact-json.ts';
 import { parseUrl } from '../platform/lib/url.ts';
-import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
+import { type Call, CommandError, exitCodes, type Input, idOption, textOption, usageError } from './command.ts';
+import type { Output } from './output.ts';
 
 type Asked = {
   query?: Readonly<Record<string, string | number | undefined>>;
@@ -102,7 +103,7 @@ export function createApi(call: Call): Api {
 }
 
 /** Prints what a call has done: its data for scripts, its message for people. @returns the exit code */
-export function say({ out }: Pick<Call, 'out'>, answer: unknown): number {
+export function say({ out }: { out: Output }, answer: unknown): number {
   const { message, data } = answer as { message: string; data: unknown };
   out.data(data);
   out.line(message);
@@ -110,7 +111,7 @@ export function say({ out }: Pick<Call, 'out'>, answer: unknown): number {
 }
 
 /** A JSON file; - reads standard input. @throws CommandError: it is no JSON */
-export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<unknown> {
+export async function readJsonFile({ stdin }: { stdin: Input }, file: string): Promise<unknown> {
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
     const text = json.startsWith(byteOrderMark) ? json.slice(byteOrderMark.length) : json;
@@ -121,7 +122,7 @@ export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string)
 }
 
 /** The bytes of a file, to be sent; - is standard input. @throws Error: it cannot be read */
-export async function openFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<AsyncIterable<Uint8Array>> {
+export async function openFile({ stdin }: { stdin: Input }, file: string): Promise<AsyncIterable<Uint8Array>> {
   if (file === '-') return stdin;
   const opened = await open(file);
   if (!(await opened.stat()).isDirectory()) return opened.createReadStream();

@@ -40,6 +40,9 @@ export const flag = (about: string): Option => ({ type: 'boolean', about });
 
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
+/** A stream that knows whether it is a terminal. */
+export type Input = Readable & { isTTY?: boolean };
+
 /** A call of a command. */
 export type Call = {
   options: Values;
@@ -48,7 +51,7 @@ export type Call = {
   commands: readonly Command[];
   out: Output;
   env: Readonly<Record<string, string | undefined>>;
-  stdin: Readable & { isTTY?: boolean };
+  stdin: Input;
   stderr: Writable;
   /** Aborted when the user stops it. */
   signal: AbortSignal;
@@ -71,7 +74,7 @@ export type Command = {
 };
 
 /** What comes of work that does not end by itself when the user stops the command. @throws AbortError */
-export function untilStopped<T>({ signal }: Pick<Call, 'signal'>, work: Promise<T>): Promise<T> {
+export function untilStopped<T>({ signal }: { signal: AbortSignal }, work: Promise<T>): Promise<T> {
   const stopped = new Promise<never>((_resolve, reject) => {
     const stop = (): void => reject(signal.reason);
     if (signal.aborted) stop();
@@ -81,13 +84,13 @@ export function untilStopped<T>({ signal }: Pick<Call, 'signal'>, work: Promise<
 }
 
 /** The text of an option; empty: not given. */
-export function textOption({ options }: Pick<Call, 'options'>, name: string): string {
+export function textOption({ options }: { options: Values }, name: string): string {
   const value = options[name];
   return typeof value === 'string' ? value : '';
 }
 
 /** A whole number from 1. @throws CommandError */
-export function idOption(call: Pick<Call, 'options'>, name: string): number | null {
+export function idOption(call: { options: Values }, name: string): number | null {
   const text = textOption(call, name);
   if (text === '') return null;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw usageError(`--${name} must be a whole number from 1.`);

@@ -1,5 +1,6 @@
 import type { DryRunView } from '../platform/files/counter.ts';
 import { type Call, exitCodes, flag, type Option, text, textOption } from './command.ts';
+import type { Output } from './output.ts';
 
 /** Options of commands that import a file (docs/reading-input.md#files). `isList`: its column can be named. */
 export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
@@ -25,7 +26,7 @@ export function fileQueryOf(call: Call): Record<string, string> {
 const separatorNames = { ',': 'comma', ';': 'semicolon', '\t': 'tab' } as const;
 
 /** Prints a dry run. @returns the exit code: a problem where rows are refused */
-export function sayDryRun({ out }: Pick<Call, 'out'>, view: DryRunView): number {
+export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   out.data(view);
   const separator = view.separator === null ? 'none, one column' : separatorNames[view.separator];
   out.line(`Separator: ${separator}. Header: ${view.header ? 'yes' : 'no'}.`);
@@ -47,7 +48,7 @@ export function sayDryRun({ out }: Pick<Call, 'out'>, view: DryRunView): number 
 type RefusedRow = Omit<DryRunView['errors'][number], 'column'> & { column?: string | null };
 
 /** Prints refused rows. */
-export function sayErrors({ out }: Pick<Call, 'out'>, errors: readonly RefusedRow[]): void {
+export function sayErrors({ out }: { out: Output }, errors: readonly RefusedRow[]): void {
   for (const { line, column = null, message } of errors)
     out.note(`line ${line}${column === null ? '' : `, ${column}`}: ${message}`);
 }

@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import proxyAddr from '@fastify/proxy-addr';
 import { type Net, parseNets } from './nets.ts';
-import type { Variables } from './schema.ts';
 import { parseServerList } from './server-list.ts';
 
 const roles = ['api', 'worker', 'migrate'] as const;
@@ -33,7 +32,7 @@ export function parseProcesses(text: string, problems: string[]): number {
   return 1;
 }
 
-export function parsePublicUrl(raw: Pick<Variables, 'PUBLIC_URL' | 'PORT'>, problems: string[]): string {
+export function parsePublicUrl(raw: { PUBLIC_URL: string; PORT: number }, problems: string[]): string {
   if (raw.PUBLIC_URL === '') return `http://localhost:${raw.PORT}`;
   const url = URL.canParse(raw.PUBLIC_URL) ? new URL(raw.PUBLIC_URL) : null;
   if (

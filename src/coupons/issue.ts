@@ -41,7 +41,7 @@ export async function findOf(executor: Executor, wants: readonly Keyed[]): Promi
   return new Map(entries.filter((entry): entry is [string, StoredCoupon] => entry[1] !== undefined));
 }
 
-export const openCoupon = ({ secretBox }: Pick<IssueTools, 'secretBox'>, row: StoredCoupon): string =>
+export const openCoupon = ({ secretBox }: { secretBox: SecretBox }, row: StoredCoupon): string =>
   secretBox.open(row.sealed, couponContext([row.user_key, row.offer_id]));
 
 export const toCoupon = (code: string, expiresAt: Date | string | null, { offer }: CouponWant): Coupon => ({

@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
@@ -26,7 +25,7 @@ export type CouponIssuer = {
 /** What developers get in place of a code. */
 const testCode = 'TEST-CODE';
 
-type Secrets = Pick<Config, 'userPepper' | 'earlierPeppers'>;
+type Secrets = { userPepper: string; earlierPeppers: readonly string[] };
 
 export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox; config: Secrets }): CouponIssuer {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);

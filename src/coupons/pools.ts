@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { audit } from '../management/audit.ts';
 import { text } from '../management/fields.ts';
-import { orNull, type Resource, type View } from '../management/resource.ts';
+import { orNull, type View } from '../management/resource.ts';
 import { checkValue, problem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -58,7 +58,7 @@ export const poolView = Type.Object(
 
 export type PoolView = Static<typeof poolView>;
 
-const auditedAs: Pick<Resource, 'name' | 'key'> = { name: 'coupon-pools', key: 'id' };
+const auditedAs: { name: string; key: 'id' | 'name' | 'key' } = { name: 'coupon-pools', key: 'id' };
 
 const noSuch = (noun: string): AppError => new AppError('resource_not_found', { message: `${noun} not found.` });
 

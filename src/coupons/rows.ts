@@ -1,4 +1,4 @@
-import type { Offer } from '../catalog/types.ts';
+import type { CouponPool } from '../catalog/coupon-pool.ts';
 import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
@@ -14,7 +14,7 @@ export type Stock = {
   expiresAt: Date | null;
 };
 
-type OfOffer = { offer: Pick<Offer, 'id' | 'coupon'> };
+type OfOffer = { offer: { id: number; coupon: CouponPool | null } };
 
 /** Locks the stocks in the order of their offers, so that two transactions cannot deadlock. */
 export async function lockStock(executor: Executor, wants: readonly OfOffer[]): Promise<Map<number, Stock>> {
@@ -122,7 +122,7 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
 }
 
 /** A held code that its user earns. */
-export type Confirmed = Pick<NewCoupon, 'userKey' | 'offerId' | 'sessionId'> & { expiresAt: string | Date | null };
+export type Confirmed = { userKey: string; offerId: number; sessionId: string; expiresAt: string | Date | null };
 
 const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
 
@@ -183,7 +183,7 @@ export async function takeExpiredHold(
 /** Deletes held codes. The stock must be locked, and its count of held codes is the caller's to change. */
 export async function deleteHolds(
   executor: Executor,
-  holds: readonly Pick<StoredCoupon, 'user_key' | 'offer_id'>[],
+  holds: readonly { user_key: string; offer_id: number }[],
 ): Promise<void> {
   await executor.query({
     name: 'delete_coupon_holds',

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type pg from 'pg';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Config } from '../config.ts';
 
 /** How often a process reports that it runs (milliseconds); after three times that, it counts as stopped. */
 export const heartbeatMs = 5000;
@@ -12,7 +14,7 @@ insert into processes (id, host, pid, roles, catalog_version, started_at, seen_a
 values ($1, $2, $3, $4, $5, $7, $6)
 on conflict (id) do update set catalog_version = excluded.catalog_version, seen_at = excluded.seen_at`;
 
-type HeartbeatDeps = Pick<CatalogDeps, 'pool' | 'catalog' | 'now' | 'config'> & { pid: number };
+type HeartbeatDeps = { pool: pg.Pool; catalog: CatalogStore; now: () => number; config: Config; pid: number };
 
 /** Records this process and the catalogue version it serves, for the operator's page. */
 export function createHeartbeat({ pool, catalog, now, config, pid }: HeartbeatDeps): {

@@ -1,7 +1,7 @@
 import { type AccessDeps, homeOf, registerAccessControl, registerSession } from '../accounts/access.ts';
 import { sessionLifetimeMs } from '../accounts/sessions.ts';
 import { maxUploadBytes } from '../catalog/image-upload.ts';
-import type { CatalogStore } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { registerAssets } from '../shell/assets.ts';
@@ -22,7 +22,7 @@ type Pages = {
   registerClosed: (app: App, shell: Shell) => void;
 };
 
-type StartDeps = AccessDeps & { catalog: Pick<CatalogStore, 'current'> };
+type StartDeps = AccessDeps & { catalog: { current: () => Snapshot } };
 
 /** The dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
 export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: StartDeps }): Promise<void> {

@@ -46,7 +46,9 @@ export async function readSystem(executor: pg.Pool, nowMs: number): Promise<Syst
   return { ...database, processes, partitions, queues, syslog, learning };
 }
 
-async function readDatabase(executor: Executor): Promise<Pick<SystemState, 'database' | 'catalogVersion'>> {
+async function readDatabase(
+  executor: Executor,
+): Promise<{ database: { version: string; bytes: number }; catalogVersion: number }> {
   const { rows } = await executor.query<{ version: string; bytes: string; catalog_version: string }>(
     `select current_setting('server_version') as version,
       pg_database_size(current_database())::text as bytes,

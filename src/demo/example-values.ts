@@ -1,5 +1,6 @@
-import type { PlatformDeps } from '../platform/ports.ts';
-import { createSigner } from '../platform/security/tracking-token.ts';
+import type pg from 'pg';
+import type { Config } from '../config.ts';
+import { createSigner, type TokenCodec } from '../platform/security/tracking-token.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/payload-link.ts';
 import { embeddedDemoIds, madeUpMark } from './catalogue.ts';
 
@@ -31,16 +32,13 @@ const latestDecision = `select s.id from sessions s join publishers p on p.id = 
 const latestDelivery = `select d.id from deliveries d join publishers p on p.id = d.publisher_id
   where p.sdk_id = $1 and d.status <> 'pending' and d.erased_at is null order by d.day desc, d.id desc limit 1`;
 
+type ValueDeps = { config: Config; pool: pg.Pool; tokens: TokenCodec; now: () => number };
+
 /**
- * What the demo has that examples of the API reference can name: sessions, a token of an offer, and a delivery. Reads
+ * Values of the demo that examples of the API reference can name: sessions, a token of an offer, and a delivery. Reads
  * only; what there is none of is left out.
  */
-export function createExampleValues({
-  config,
-  pool,
-  tokens,
-  now,
-}: Pick<PlatformDeps, 'config' | 'pool' | 'tokens' | 'now'>): () => Promise<Record<string, string>> {
+export function createExampleValues({ config, pool, tokens, now }: ValueDeps): () => Promise<Record<string, string>> {
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const sessionValues = (session: LatestSession) => ({
     session_id: session.id,

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
+import type pg from 'pg';
+import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { App } from '../platform/http/app.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { secretBytes, sign } from '../webhooks/signature.ts';
 import { demoReceiverPath } from '../webhooks/url-rules.ts';
@@ -9,7 +10,11 @@ import type { Received } from './received.ts';
 import { receiverPage } from './receiver-page.ts';
 import { demoHeaders, policy } from './shop/policy.ts';
 
-export type ReceiverDeps = Pick<PlatformDeps, 'config' | 'pool' | 'secretBox' | 'now'> & {
+export type ReceiverDeps = {
+  config: Config;
+  pool: pg.Pool;
+  secretBox: SecretBox;
+  now: () => number;
   /** What has arrived, newest first; filled here. */
   received: Received[];
 };

@@ -1,5 +1,7 @@
-import type { AccountDeps } from '../accounts/ports.ts';
+import type pg from 'pg';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
+import type { Config } from '../config.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
 import { hasSessions, insertSessions } from '../offers/sessions.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
@@ -7,6 +9,7 @@ import { markWrapped, type UspSession } from '../perks/usp-sessions.ts';
 import { type Executor, type Transaction, transaction } from '../platform/db/pool.ts';
 import { createRandom } from '../platform/lib/random.ts';
 import { dayMs, dayOf, hourMs } from '../platform/lib/time.ts';
+import type { TokenCodec } from '../platform/security/tracking-token.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { insertEvents, perkEvent } from '../tracking/event-rows.ts';
 import { insertBookings } from '../tracking/insert-bookings.ts';
@@ -16,7 +19,7 @@ import { embeddedDemoIds } from './catalogue.ts';
 import { type MadeUpActivity, makeUpActivity } from './history/events.ts';
 import { historyDays, makeUpSessions } from './history/sessions.ts';
 
-type HistoryDeps = Pick<AccountDeps, 'pool' | 'catalog' | 'config' | 'tokens' | 'now'>;
+type HistoryDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; tokens: TokenCodec; now: () => number };
 type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number };
 
 /** How long after the fetch a selection is confirmed (milliseconds). */
@@ -72,7 +75,7 @@ async function writeActivity(executor: Transaction, activities: readonly MadeUpA
   await insertBookings(executor, conversions);
 }
 
-type ConfirmedContext = Pick<HistoryDeps, 'config' | 'tokens'> & { publisher: Publisher; snapshot: Snapshot };
+type ConfirmedContext = { config: Config; tokens: TokenCodec; publisher: Publisher; snapshot: Snapshot };
 
 async function writeConfirmed(
   executor: Transaction,

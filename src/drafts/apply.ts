@@ -15,7 +15,7 @@ type Uploads = {
   keep: (executor: Work['executor'], creativeId: number, bytes: Buffer) => Promise<void>;
 };
 
-type Row = Pick<Draft, 'resource' | 'row_id' | 'has_picture'>;
+type Row = { resource: ReviewedKind; row_id: number | null; has_picture: boolean };
 
 /**
  * A field of a row as drafts know it. `schedule` is when a campaign begins and ends, a part of its rules of its own, so
@@ -48,7 +48,7 @@ function rowFields({ schedule, ...changes }: Values, current: View | null): Valu
 export const currentRow = async (
   kinds: ReviewedKinds,
   work: Work,
-  { resource, row_id }: Pick<Row, 'resource' | 'row_id'>,
+  { resource, row_id }: { resource: ReviewedKind; row_id: number | null },
 ): Promise<View | null> => (row_id === null ? null : getRow(kinds[resource], work, String(row_id)));
 
 /** Saves a draft's changes as they are. */
@@ -93,7 +93,10 @@ export async function trySave(kinds: ReviewedKinds, work: Work, row: Row, change
 /** A field that was changed since the draft was made. */
 export type Difference = { field: string; before: unknown; now: unknown; proposed: unknown };
 
-export function differencesOf({ changes, base }: Pick<Draft, 'changes' | 'base'>, current: View | null): Difference[] {
+export function differencesOf(
+  { changes, base }: { changes: Values; base: Values },
+  current: View | null,
+): Difference[] {
   if (current === null) return [];
   return Object.keys(base)
     .map((field) => ({ field, before: base[field], now: fieldOf(current, field), proposed: changes[field] }))

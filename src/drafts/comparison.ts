@@ -28,7 +28,7 @@ function shownValue(name: string, value: unknown, zone: Zone): Html | string {
 const plain = new Set(['offer_id', 'campaign_id']);
 
 /** Each changed field, before and after. */
-export function changesTable({ changes, base }: Pick<Draft, 'changes' | 'base'>, zone: Zone): Html {
+export function changesTable({ changes, base }: { changes: Values; base: Values }, zone: Zone): Html {
   const isNew = Object.keys(base).length === 0;
   const shown = Object.entries(changes).filter(
     ([name, value]) => !isNew || (!plain.has(name) && value !== '' && value !== null && !isEmpty(value)),

@@ -87,7 +87,7 @@ export const drafts: Resource = {
 };
 
 /** Warns about macros of URLs that a draft would set. */
-export function warnOfDraft({ resource, changes }: Pick<Draft, 'resource' | 'changes'>): Warning[] {
+export function warnOfDraft({ resource, changes }: { resource: ReviewedKind; changes: Values }): Warning[] {
   return urlWarningsOf(resource, changes).map(({ path, message }) => ({ path: `/changes${path}`, message }));
 }
 
@@ -126,7 +126,7 @@ export async function pictureFile(work: Work, draft: Draft): Promise<{ download:
   return { download: bytes, type: `image/${type === 'jpg' ? 'jpeg' : type}`, name: `draft-${draft.id}.${type}` };
 }
 
-export async function dropPicture({ executor }: Work, { id }: Pick<Draft, 'id'>): Promise<void> {
+export async function dropPicture({ executor }: Work, { id }: { id: number }): Promise<void> {
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 

@@ -117,7 +117,7 @@ async function requireOwn(
 async function requireRoom(
   { executor, publisherId }: Work,
   advertiserId: number | null,
-  { has_picture }: Pick<Draft, 'has_picture'>,
+  { has_picture }: { has_picture: boolean },
 ): Promise<void> {
   // Proposals of a publisher take turns: the count holds.
   await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
@@ -136,7 +136,7 @@ async function requireRoom(
 
 async function withdrawEarlier(
   { executor, publisherId, actor, nowMs }: Work,
-  { resource, row_id }: Pick<Draft, 'resource' | 'row_id'>,
+  { resource, row_id }: { resource: ReviewedKind; row_id: number | null },
   advertiserId: number | null,
 ): Promise<void> {
   if (row_id === null) return;

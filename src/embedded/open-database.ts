@@ -52,7 +52,7 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
  * @throws CommandError when there is none, or it has no tables of this version
  */
 export async function inDatabase<T>(
-  { env, signal }: Pick<Call, 'env' | 'signal'>,
+  { env, signal }: { env: Readonly<Record<string, string | undefined>>; signal: AbortSignal },
   { name, work }: { name: string; work: (client: Connection) => Promise<T> },
 ): Promise<T> {
   const database = await openDatabase(env);

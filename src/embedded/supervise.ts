@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PlatformDeps } from '../platform/ports.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { EmbeddedPostgres } from './postgres.ts';
 
 /** Pause between two looks at a server that does not answer (milliseconds). */
@@ -8,7 +9,7 @@ const retryMs = 500;
 /** Starts the server again when it dies, for as long as this process runs. @returns ends that */
 export function superviseEmbedded(
   database: Pick<EmbeddedPostgres, 'ensureRunning'>,
-  { dbHealth, logger }: Pick<PlatformDeps, 'dbHealth' | 'logger'>,
+  { dbHealth, logger }: { dbHealth: DatabaseHealth; logger: Logger },
 ): () => Promise<void> {
   let stopped = false;
   let restarting: Promise<void> | null = null;

@@ -1,7 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
-import type { Arm, ArmChanges, Experiment } from '../catalog/experiments.ts';
-import { admittedShare, experimentSlots } from '../catalog/experiments.ts';
-import type { Publisher, Theme } from '../catalog/types.ts';
+import { type Arm, type ArmChanges, admittedShare, type Experiment, experimentSlots } from '../catalog/experiments.ts';
+import type { Theme } from '../catalog/types.ts';
 import type { ArmRules } from '../decision/types.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 
@@ -73,7 +72,7 @@ export function subjectOf(
 }
 
 type AssignmentRequest = Subject & {
-  publisher: Pick<Publisher, 'themes'>;
+  publisher: { themes: ReadonlyMap<number, Theme> };
   /** As it would be without experiments. */
   theme: Theme | null;
   placement: string;

@@ -1,5 +1,4 @@
-import type { TObject, TProperties } from '@sinclair/typebox';
-import { Type } from '@sinclair/typebox';
+import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { type Resource, type Values, type View, viewSchema, type Warning } from './resource.ts';
 import type { Work } from './unit-of-work.ts';
 
@@ -40,7 +39,7 @@ export const bothAdditions = (one: Additions | undefined, other: Additions): Add
 /** By the name of the kind. */
 export type AllAdditions = Readonly<Record<string, Additions | undefined>>;
 
-type Kind = Pick<Resource, 'name'>;
+type Kind = { name: string };
 
 /** A row as answers show it. */
 export function shownSchema(additions: AllAdditions, resource: Resource): TObject {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Resource, View } from './resource.ts';
+import type { View } from './resource.ts';
 import type { Work } from './unit-of-work.ts';
 
 export type AuditAction = 'create' | 'update' | 'remove' | 'restore' | 'stop' | 'resume' | 'sign_in' | 'lock';
 
 type Change = {
-  resource: Pick<Resource, 'name' | 'key' | 'ownerOf'>;
+  resource: { name: string; key: 'id' | 'name' | 'key'; ownerOf?: (row: View) => number };
   action: AuditAction;
   before: View | null;
   after: View | null;

@@ -13,7 +13,7 @@ import { type Actor, isOperator, type Management, operatorPermission, type Work 
 /** What every management route works with. */
 export type ManagementHttp = {
   management: Management;
-  auth: Pick<Authenticator<unknown>, 'requireKey'>;
+  auth: Authenticator<unknown>;
   secretBox: SecretBox;
   /** Signs the cursors of lists. */
   cursors: Signer;
@@ -87,7 +87,7 @@ export const forLimitedKeys = { config: { keepsToResources: true } } as const;
 
 /** The hooks of a management route. Operators need no further permission. */
 export const requirePermission = (
-  { auth }: Pick<ManagementHttp, 'auth'>,
+  { auth }: { auth: Authenticator<unknown> },
   permission: Permission,
 ): Pick<RouteShorthandOptions, 'preValidation'> => ({
   preValidation: auth.requireKey(permission, operatorPermission),
@@ -103,7 +103,7 @@ export function send(reply: FastifyReply, { status, body, headers }: Answer): Fa
 
 /** A call that makes something: in one transaction, and once for each `Idempotency-Key`. */
 export async function post(
-  { management, secretBox }: Pick<ManagementHttp, 'management' | 'secretBox'>,
+  { management, secretBox }: { management: Management; secretBox: SecretBox },
   request: FastifyRequest,
   reply: FastifyReply,
   make: (work: Work) => Promise<Answer>,

@@ -62,7 +62,7 @@ export const scopeOf = (resource: Reference, work: Work): string =>
   `(${resource.scope?.(work) ?? 'publisher_id = $1'})${limitOf(resource, work)}`;
 
 /** SQL condition, to be appended, that leaves out removed rows. */
-const isKept = ({ removedAt }: Pick<Resource, 'removedAt'>): string => (removedAt ? ` and ${removedAt} is null` : '');
+const isKept = ({ removedAt }: Reference): string => (removedAt ? ` and ${removedAt} is null` : '');
 
 /** SQL list of what a view is made of. */
 export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
@@ -82,7 +82,7 @@ export const viewOf = (row: Values): View =>
     }),
   );
 
-export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
+export const notFound = ({ noun }: { noun: string }): AppError =>
   new AppError('resource_not_found', { message: `${capital(noun)} not found.` });
 
 /** The key as the database compares it. A malformed key is answered like one that does not exist. */

@@ -1,7 +1,6 @@
 import { brandColours } from '../catalog/hosted-style.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Publisher } from '../catalog/types.ts';
-import type { Config } from '../config.ts';
 import { languageOf } from '../platform/i18n/languages.ts';
 import { inLanguage } from '../platform/i18n/reader.ts';
 import type { Reader } from './addresses.ts';
@@ -13,12 +12,9 @@ export const readerPaths = { unsubscribe: '/messages/unsubscribe', confirm: '/me
 
 type MintToken = { mint: (reader: Reader) => string };
 
-export type ComposeDeps = {
-  config: Pick<Config, 'publicUrl'>;
-  catalog: CatalogStore;
-  unsubscribeTokens: MintToken;
-  confirmTokens: MintToken;
-};
+type LinkDeps = { config: { publicUrl: string }; unsubscribeTokens: MintToken };
+
+export type ComposeDeps = LinkDeps & { catalog: CatalogStore; confirmTokens: MintToken };
 
 type About = { publisher: Publisher; fromName: string; language: string; reader: Reader };
 
@@ -28,7 +24,7 @@ export type Composed = Written & { fromName: string; headers: Record<string, str
 const senderName = (fromName: string, { name }: Publisher): string => oneLine(fromName || name);
 
 export function composeMessage(
-  { config, unsubscribeTokens }: Pick<ComposeDeps, 'config' | 'unsubscribeTokens'>,
+  { config, unsubscribeTokens }: LinkDeps,
   { publisher, fromName, language, reader }: About,
   { kind, perks }: { kind: MessageKind; perks: readonly MessagePerk[] },
 ): Composed {

@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { spellingsOf } from '../platform/lib/email-spellings.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
@@ -43,7 +42,7 @@ type Payload = {
   };
 };
 
-type Peppers = Pick<Config, 'userPepper' | 'earlierPeppers'>;
+type Peppers = { userPepper: string; earlierPeppers: readonly string[] };
 
 export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBox; config: Peppers }): MessageOutbox {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -90,7 +89,7 @@ const perksOf = ({ body }: Payload): MessagePerk[] =>
 /** Those that an address is suppressed by: of a publisher, the present key first, and of all. */
 export type ReaderKeys = (
   publisherId: number,
-  content: Pick<MessageContent, 'email' | 'pubUserId'>,
+  content: { email: string | null; pubUserId?: string },
 ) => readonly [Reader, ...Reader[]];
 
 export function createReaderKeys(config: Peppers): ReaderKeys {

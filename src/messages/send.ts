@@ -1,8 +1,10 @@
+import type pg from 'pg';
 import type { Counter } from 'prom-client';
+import type { Config } from '../config.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
-import { addressIn } from '../platform/mailer.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
+import { addressIn, type Mailer } from '../platform/mailer.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import { enqueue } from '../webhooks/outbox.ts';
 import {
   allPublishers,
@@ -36,8 +38,16 @@ type SavedPerk = { perk: MessagePerk; endsAtMs: number };
 /** @returns null: the user has not saved it any more, or it is not served any more, or has no end */
 export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
 
-export type SendDeps = Pick<PlatformDeps, 'config' | 'pool' | 'mailer' | 'secretBox' | 'now'> &
-  ComposeDeps & { readerKeys: ReaderKeys; findSavedPerk: FindSavedPerk; refusals: Counter<'refusal'> };
+export type SendDeps = ComposeDeps & {
+  config: Config;
+  pool: pg.Pool;
+  mailer: Mailer | null;
+  secretBox: SecretBox;
+  now: () => number;
+  readerKeys: ReaderKeys;
+  findSavedPerk: FindSavedPerk;
+  refusals: Counter<'refusal'>;
+};
 
 const secondMs = 1000;
 

@@ -45,7 +45,7 @@ const noSettings: Settings = {
 
 const names = Object.keys(noSettings);
 
-export async function getSettings({ executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>) {
+export async function getSettings({ executor, publisherId }: { executor: Executor; publisherId: number }) {
   const { rows } = await executor.query<Settings>(
     `select ${names.join(', ')} from perk_message_settings where publisher_id = $1`,
     [publisherId],

@@ -139,7 +139,7 @@ export const keepMs = 7 * dayMs;
  */
 export async function settle(
   executor: Executor,
-  { id, attempts }: Pick<DueMessage, 'id' | 'attempts'>,
+  { id, attempts }: { id: string; attempts: number },
   outcome: Outcome,
   nowMs: number,
 ): Promise<boolean> {

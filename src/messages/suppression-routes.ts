@@ -5,6 +5,7 @@ import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermissio
 import { openManagementScope } from '../management/resource-routes.ts';
 import { checkValue } from '../management/schema-errors.ts';
 import { isOperator, type Work } from '../management/unit-of-work.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
@@ -137,7 +138,7 @@ function emailOf(given: unknown): string {
   return email;
 }
 
-async function stateOf({ executor }: Pick<Work, 'executor'>, readers: readonly Reader[]) {
+async function stateOf({ executor }: { executor: Executor }, readers: readonly Reader[]) {
   const found = await findSuppression(executor, readers);
   return {
     suppressed: found !== null,
@@ -146,7 +147,7 @@ async function stateOf({ executor }: Pick<Work, 'executor'>, readers: readonly R
   };
 }
 
-export async function countSuppressions({ executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>) {
+export async function countSuppressions({ executor, publisherId }: { executor: Executor; publisherId: number }) {
   const { rows } = await executor.query<{ reason: (typeof suppressionReasons)[number]; count: number }>(
     `select reason, count(*)::integer as count from message_suppressions where publisher_id = any($1) group by reason`,
     [[publisherId, allPublishers]],

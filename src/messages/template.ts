@@ -58,7 +58,11 @@ export function renderQuestion({
   publisher,
   brand,
   confirmUrl,
-}: Pick<Message, 'publisher' | 'brand'> & { confirmUrl: string }): Written {
+}: {
+  publisher: string;
+  brand: Brand;
+  confirmUrl: string;
+}): Written {
   const title = t('endUser.message.confirmTitle');
   const body = t('endUser.message.confirmText', { publisher });
   const rows = cardRow(

@@ -3,7 +3,7 @@ import { createBatchMeters } from './db/batch.ts';
 import { startDatabaseHealth } from './db/health.ts';
 import { registerDatabaseMetrics } from './db/metrics.ts';
 import { ensurePartitions } from './db/partitions.ts';
-import { breakConnections, createPool, type PoolOptions } from './db/pool.ts';
+import { breakConnections, createPool } from './db/pool.ts';
 import { retryStart } from './db/retry-start.ts';
 import { createServers } from './db/servers.ts';
 import { loadGeo } from './geo.ts';
@@ -23,7 +23,8 @@ import { createTracing } from './tracing/create-tracing.ts';
 export const flushConnections = 8;
 
 /** What the installation and its administrator set; the rest has defaults. */
-export type PlatformOptions = Pick<PoolOptions, 'queryTimeoutMs'> & {
+export type PlatformOptions = {
+  queryTimeoutMs?: number;
   config: Config;
   databaseUrl: string;
   logger: Logger;

@@ -34,7 +34,10 @@ export type UserSession = {
 };
 
 /** A session that is erased, with the keys of the rows that were written because of it. */
-export type ErasedSession = Pick<UserSession, 'day' | 'id' | 'userKey'> & {
+export type ErasedSession = {
+  day: string;
+  id: string;
+  userKey: string | null;
   /** Keyed hashes of `pub_user_id`, the present one first: the keys of the wallet. */
   pubUserKeys: readonly string[];
 };

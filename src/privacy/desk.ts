@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream';
+import type { Config } from '../config.ts';
 import type { Alone } from '../management/alone.ts';
 import { audit } from '../management/audit.ts';
 import type { Work } from '../management/unit-of-work.ts';
-import { readSlices } from '../platform/db/pool.ts';
+import { type Executor, readSlices } from '../platform/db/pool.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import type { ExportScope, IdentifierKind, UserSession, UserSubject } from '../platform/user-data.ts';
 import { sealSubject } from './erasure-job.ts';
@@ -13,7 +14,7 @@ import { type Envelope, type PersonalData, throughFile, writeJson } from './expo
 import type { UserDataSteps } from './steps.ts';
 import { type NamedUser, readSubject } from './subject.ts';
 
-export type DeskDeps = Pick<PlatformDeps, 'secretBox' | 'config'> & { userData: UserDataSteps; alone: Alone };
+export type DeskDeps = { secretBox: SecretBox; config: Config; userData: UserDataSteps; alone: Alone };
 
 /** Runs a unit of work in one transaction. */
 type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
@@ -23,7 +24,7 @@ export type PrivacyDesk = {
   /** @throws AppError invalid_request unless exactly one identifier is given */
   subjectOf: (publisherId: number, named: NamedUser) => UserSubject;
   /** All personal data of the user, as they are kept. `work`: within a transaction. */
-  read: (work: Pick<Work, 'executor' | 'nowMs'>, subject: UserSubject) => Promise<PersonalData>;
+  read: (work: { executor: Executor; nowMs: number }, subject: UserSubject) => Promise<PersonalData>;
   /**
    * The same as JSON, for the person: the audit log tells that it was exported, and not whose. `write` runs it in one
    * transaction.

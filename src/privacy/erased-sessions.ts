@@ -1,7 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
-import type { ErasedSession, UserSubject } from '../platform/user-data.ts';
+import type { ErasedSession } from '../platform/user-data.ts';
 
-type Erasure = { erasureId: string; subject: Pick<UserSubject, 'userKey'> };
+type Erasure = { erasureId: string; subject: { userKey: string } };
 
 /** Keeps sessions that the first sweep empties, for the second sweep. */
 export async function insertErasedSessions(

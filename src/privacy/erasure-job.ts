@@ -1,4 +1,6 @@
-import type { PlatformDeps } from '../platform/ports.ts';
+import type pg from 'pg';
+import type { Config } from '../config.ts';
+import type { Logger } from '../platform/logger.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
@@ -7,7 +9,12 @@ import type { UserDataSteps } from './steps.ts';
 import { keysOfSubject } from './subject.ts';
 import { addCounts, type Sweep, sweepUser } from './sweep.ts';
 
-export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'secretBox' | 'logger' | 'now'> & {
+export type ErasureDeps = {
+  pool: pg.Pool;
+  config: Config;
+  secretBox: SecretBox;
+  logger: Logger;
+  now: () => number;
   userData: UserDataSteps;
 };
 

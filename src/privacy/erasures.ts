@@ -47,7 +47,7 @@ export async function findErasure(executor: Executor, publisherId: number, id: s
 /** sweeping: the first sweep is done; a second one follows for requests that were in flight. */
 export type ErasureStatus = 'pending' | 'sweeping' | 'done';
 
-export const statusOf = ({ finishedAt, sweptAt }: Pick<Erasure, 'finishedAt' | 'sweptAt'>): ErasureStatus =>
+export const statusOf = ({ finishedAt, sweptAt }: { finishedAt: Date | null; sweptAt: Date | null }): ErasureStatus =>
   finishedAt !== null ? 'done' : sweptAt !== null ? 'sweeping' : 'pending';
 
 /** A publisher's erasures, the newest first. `next`: what the following page begins before; null: this is the last. */

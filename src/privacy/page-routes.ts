@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import type { AccountDeps } from '../accounts/ports.ts';
+import type pg from 'pg';
 import { hostedStyle, styleDirectives } from '../catalog/hosted-style.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Config } from '../config.ts';
 import { mayKeepAddresses } from '../messages/settings.ts';
 import { keepMs } from '../messages/store.ts';
-import { createFailFast } from '../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
@@ -40,11 +42,10 @@ const headersOf = (style: string) => ({
   vary: 'accept-language',
 });
 
+type PageDeps = { catalog: CatalogStore; config: Config; pool: pg.Pool; dbHealth: DatabaseHealth };
+
 /** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
-export async function privacyPageRoutes(
-  app: App,
-  { catalog, config, pool, dbHealth }: Pick<AccountDeps, 'catalog' | 'config' | 'pool' | 'dbHealth'>,
-): Promise<void> {
+export async function privacyPageRoutes(app: App, { catalog, config, pool, dbHealth }: PageDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);

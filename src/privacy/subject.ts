@@ -42,7 +42,7 @@ function readIdentifier(kind: IdentifierKind, text: string): string {
 
 const invalid = (detail: ErrorDetail): AppError => new AppError('invalid_request', { details: [detail] });
 
-type Identified = Pick<UserSubject, 'namedBy' | 'identifier'>;
+type Identified = { namedBy: IdentifierKind; identifier: string };
 
 /** Keyed hashes under which data of a user may be stored, the present one first. */
 export function keysOfSubject(userKeys: UserKeys, publisherId: number, { namedBy, identifier }: Identified): string[] {

@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import type { AccountDeps } from '../accounts/ports.ts';
+import type { Caller } from '../accounts/caller.ts';
 import { callOf, publisherQuery } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
-import type { Work } from '../management/unit-of-work.ts';
+import type { Management, Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
+import type { Authenticator } from '../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
 import { errorAnswers, integerParameter, noNul, textOrNumber } from '../platform/http/schemas.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
@@ -132,7 +133,7 @@ const exportSchema = {
   response: { 200: exportAnswer, ...errorAnswers(400, 401, 403, 404, 429) },
 };
 
-type PrivacyDeps = Pick<AccountDeps, 'auth' | 'management'> & { desk: PrivacyDesk };
+type PrivacyDeps = { auth: Authenticator<Caller>; management: Management; desk: PrivacyDesk };
 
 /** Erasure and export of a user, on the publisher's request (docs/interface.md#privacy). */
 export async function privacyUserRoutes(app: App, { auth, management, desk }: PrivacyDeps): Promise<void> {

@@ -1,12 +1,12 @@
+import type pg from 'pg';
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
-import { createFailFast } from '../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type DayRange, type DayRangeParameters, readDayRange } from '../platform/http/day-range.ts';
 import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
 import { type ConvertedTotal, readConvertedTotal } from './converted.ts';
 import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
@@ -73,11 +73,9 @@ const limitFromRaw = createLimiter({
   message,
 });
 
-export function createReportService({
-  pool,
-  dbHealth,
-  now,
-}: Pick<PlatformDeps, 'pool' | 'dbHealth' | 'now'>): ReportService {
+type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+
+export function createReportService({ pool, dbHealth, now }: ServiceDeps): ReportService {
   const failFast = createFailFast(dbHealth);
 
   async function activity(

@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts';
 import type { EmbeddedPostgres } from '../embedded/postgres.ts';
 import type { Logger } from '../platform/logger.ts';
 import { announceWait } from './announce-wait.ts';
@@ -6,9 +5,9 @@ import type { Parts } from './parts.ts';
 
 /** Starts the embedded PostgreSQL, or attaches to the one that runs on DATA_DIR; it ends with `parts`. */
 export async function startEmbedded(
-  { dataDir }: Pick<Config, 'dataDir'>,
+  { dataDir }: { dataDir: string },
   logger: Logger,
-  parts: Pick<Parts, 'add'>,
+  parts: Parts,
 ): Promise<EmbeddedPostgres> {
   const { startEmbeddedPostgres } = await import('../embedded/postgres.ts');
   const database = await announceWait(logger, `the embedded database in ${dataDir}`, () =>

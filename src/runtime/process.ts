@@ -1,4 +1,4 @@
-import { type Config, ConfigError } from '../config.ts';
+import { ConfigError } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -49,7 +49,7 @@ export const handledSignals: ('SIGTERM' | 'SIGINT')[] = [...stopSignals];
 /** Beside the pools: health, catalogue and dispatcher (count). */
 const otherConnections = 4;
 
-type Deps = { pool: Executor; config: Pick<Config, 'databasePoolSize'>; logger: Pick<Logger, 'warn'> };
+type Deps = { pool: Executor; config: { databasePoolSize: number }; logger: Pick<Logger, 'warn'> };
 
 /** Warns where so many processes could open more connections than the database allows. */
 export async function warnOfConnectionLimit({ pool, config, logger }: Deps, processes: number): Promise<void> {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Config } from '../config.ts';
-import type { DatabaseHealth } from '../platform/db/health.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
 import { hourly, type Job, type LoopJob, type Stoppable } from '../platform/jobs.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -9,7 +9,11 @@ import { partitionLock } from '../platform/module.ts';
 import type { JobMeter } from './job-meter.ts';
 import type { Contributions, Module } from './module.ts';
 
-type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger; jobMeter: JobMeter };
+type RunnerDeps = {
+  dbHealth: { isUp: () => boolean; sawFailure: (err: unknown) => void };
+  logger: Logger;
+  jobMeter: JobMeter;
+};
 
 /** Every background job of all modules; nothing else starts one. Several processes may run the same job at once. */
 export const jobsOf = (contributions: Contributions, deps: RetentionDeps): readonly Job[] => [
@@ -65,7 +69,7 @@ type RetentionDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () =>
  * those of earlier ones. Any number of processes may do it.
  */
 export async function applyRetention(
-  modules: readonly Pick<Module, 'name' | 'retention'>[],
+  modules: readonly { name: string; retention?: RetentionStep }[],
   { pool, config, logger, now }: RetentionDeps,
 ): Promise<void> {
   for (const { name, retention } of modules.toReversed()) {

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { App } from '../platform/http/app.ts';
+import type { ReaderLanguage } from '../platform/i18n/languages.ts';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, keepReaders, type Reader, readerOf } from '../platform/i18n/reader.ts';
-import type { MemberRole, User } from './context.ts';
+import type { MemberRole } from './context.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-const acceptedBy = ({ headers }: FastifyRequest, { language }: Pick<User, 'language'>): Reader =>
+const acceptedBy = ({ headers }: FastifyRequest, { language }: { language: ReaderLanguage | null }): Reader =>
   readerOf(headers['accept-language'], language);
 
 /**
@@ -34,7 +35,7 @@ export function registerLanguage(app: App): void {
 }
 
 /** What the user has set goes before what the browser accepts. */
-export function useLanguageOf(request: FastifyRequest, user: Pick<User, 'language'>): void {
+export function useLanguageOf(request: FastifyRequest, user: { language: ReaderLanguage | null }): void {
   Object.assign(request.reader, acceptedBy(request, user));
 }
 

@@ -43,7 +43,7 @@ type Layout = {
   advertiser?: ViewedAdvertiser | null;
   counts?: Counts;
   flash: Flash | null;
-  shell: Pick<Shell, 'asset' | 'navigation'>;
+  shell: { asset: AssetUrl; navigation: Navigation };
 };
 
 /** The document of a signed-in user. */

@@ -25,7 +25,7 @@ export const rowCountIn = (values: FormValues, list: string): number => rowCount
 
 export function rowList(form: FormBuilder, { name, noun, add, first, row, within }: RowList): Html {
   const count = rowCountIn(form.values, name);
-  const removal = (index: number): Pick<RowButton, 'name' | 'action'> =>
+  const removal = (index: number): { name: string; action: string } =>
     within !== undefined && count === 1
       ? { name: within.list, action: `remove ${within.list}.${within.row}` }
       : { name, action: `remove ${name}.${index}` };

@@ -134,7 +134,7 @@ export async function takeNewest(executor: Executor, said: readonly Said[], nowM
   return new Set(rows.map(({ user_key: userKey, subject }) => saidKey({ userKey, subject })));
 }
 
-export const saidKey = ({ userKey, subject }: Pick<Said, 'userKey' | 'subject'>): string => `${userKey} ${subject}`;
+export const saidKey = ({ userKey, subject }: { userKey: string; subject: string }): string => `${userKey} ${subject}`;
 
 /** The latest events of a publisher's source, the newest first. */
 export async function listEvents(executor: Executor, publisherId: number): Promise<SourceEvent[]> {

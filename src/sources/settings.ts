@@ -3,6 +3,7 @@ import { attributeNamePattern } from '../catalog/names.ts';
 import { audit } from '../management/audit.ts';
 import { problem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
@@ -78,7 +79,7 @@ export const sealedSourceSecrets = sealedColumn({
 export type Source = { settings: SourceSettings; secret: string | null };
 
 export async function readSource(
-  { executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>,
+  { executor, publisherId }: { executor: Executor; publisherId: number },
   box: SecretBox,
 ): Promise<Source> {
   const { rows } = await executor.query<{ settings: SourceSettings; sealed: Buffer | null }>(

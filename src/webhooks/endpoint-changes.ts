@@ -23,7 +23,7 @@ export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number
 export type EndpointFields = EndpointSettings & { url: string; method: Method; enabled: boolean };
 
 /** Settings that are left out stay as they are; those of a new endpoint are the defaults. */
-export type EndpointInput = Partial<EndpointSettings> & Pick<EndpointFields, 'url' | 'method' | 'enabled'>;
+export type EndpointInput = Partial<EndpointSettings> & { url: string; method: Method; enabled: boolean };
 
 /** `secret` (`whsec_…`) only where the endpoint is new: it is shown once. */
 export type Saved = { endpoint: Endpoint; secret: string | null };

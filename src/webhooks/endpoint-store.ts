@@ -138,18 +138,17 @@ export async function findEndpoint(
   return rows[0] === undefined ? null : endpointOf(rows[0]);
 }
 
+type Named = { description: string; event: string | null; url: string };
+
 /** How people call an endpoint: its description, else its event, else the host of its URL. */
-export const endpointName = ({ description, event, url }: Pick<Endpoint, 'description' | 'event' | 'url'>): string =>
-  description || event || new URL(url).host;
+export const endpointName = ({ description, event, url }: Named): string => description || event || new URL(url).host;
 
 /** How an endpoint is called, and whether it is sent anything. */
 export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
 
 /** The labels of a publisher's endpoints by id, removed ones too. */
 export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
-  const { rows } = await executor.query<
-    Pick<Row, 'id' | 'description' | 'event' | 'url'> & Pick<EndpointLabel, 'status'>
-  >(
+  const { rows } = await executor.query<Named & { id: number; status: EndpointLabel['status'] }>(
     `select id, description, event, url,
       case when deleted_at is not null then 'removed' when not enabled then 'disabled'
         when paused_at is not null then 'paused' else 'active' end as status

@@ -4,8 +4,7 @@ import type { Config } from '../config.ts';
 import { AppError } from '../platform/errors.ts';
 import { parseUrlTemplate, urlMacros } from '../platform/lib/url-template.ts';
 import { type BlockReason, checkUrl } from './address-guard.ts';
-import type { SendResult } from './dispatcher/send/result.ts';
-import type { Sender } from './sender.ts';
+import type { SendRequest, SendResult } from './dispatcher/send/result.ts';
 
 export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[]; publicUrl: string };
 
@@ -69,7 +68,7 @@ export const invalidUrl = (message: string): AppError =>
 
 /** Reads files by the rules and the ways of webhooks. `maxBytes`: as the sender keeps of an answer. */
 export const createFetchFile =
-  (sender: Pick<Sender, 'send'>, maxBytes: number): FetchFile =>
+  (sender: { send: (request: SendRequest) => Promise<SendResult> }, maxBytes: number): FetchFile =>
   async (url, { headers, deadlineMs }) => {
     const result = await sender.send({ url, method: 'GET', headers, body: null, deadlineMs });
     const problem = problemOf(result, maxBytes);

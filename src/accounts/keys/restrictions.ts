@@ -4,9 +4,9 @@ import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { isInside, type Net, readNet } from '../../config/nets.ts';
 import { flag } from '../../management/fields.ts';
 import { idSchema, orNull, type Values } from '../../management/resource.ts';
-import { type Actor, operatorPermission } from '../../management/unit-of-work.ts';
+import { operatorPermission } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
-import type { KeyResources } from '../../platform/http/key-restrictions.ts';
+import type { KeyResources, KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { noNul } from '../../platform/http/schemas.ts';
 
 const maxNets = 100;
@@ -69,7 +69,7 @@ function readClientNet(text: string): Net | null {
 /** Nothing of a key that an actor makes or changes may reach further than the actor itself. */
 export function checkRestrictions(
   values: Values,
-  { restrictions }: Pick<Actor, 'restrictions'>,
+  { restrictions }: { restrictions: KeyRestrictions | null },
   isChanged: (name: string) => boolean,
 ): ErrorDetail[] {
   const limited = (['campaigns', 'placements'] as const).filter((name) => values[name] !== null);

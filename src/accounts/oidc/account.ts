@@ -74,7 +74,7 @@ async function existing(
   return (await listCustomRoles(executor, publisherId)).find((one) => one.name.toLowerCase() === name);
 }
 
-const changeOf = ({ now }: SignOn, user: Pick<User, 'email' | 'publisherId'>) => ({
+const changeOf = ({ now }: SignOn, user: { email: string; publisherId: number | null }) => ({
   actor: systemActor(singleSignOnLabel, user.publisherId),
   user,
   nowMs: now(),

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { CatalogStore } from '../../catalog/store.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Geo } from '../../platform/geo.ts';
@@ -13,7 +13,7 @@ import type { Revert } from '../revert.ts';
 
 type PageDeps = {
   pool: pg.Pool;
-  catalog: Pick<CatalogStore, 'current'>;
+  catalog: { current: () => Snapshot };
   config: Config;
   secretBox: SecretBox;
   /** null without SMTP_URL. */

@@ -1,4 +1,3 @@
-import type { Config } from '../../config.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
@@ -40,7 +39,7 @@ export type UserScope<C extends PageContext> = {
 };
 
 /** The page of a scope: its path may name the advertiser. */
-export const pathOf = <C extends PageContext>({ path }: Pick<UserScope<C>, 'path'>, context: C): string =>
+export const pathOf = <C extends PageContext>({ path }: { path: string }, context: C): string =>
   context.path(path.replace(/:(\w+)/, (_, name: string) => pathText(context, name)));
 
 /** A role that the viewer may give; `value`: in forms, `text`: what it may do. */
@@ -118,7 +117,7 @@ export function usersPage<C extends PageContext>(
   context: C,
   scope: UserScope<C>,
   list: UserList,
-  state: UserListState & Pick<Config, 'publicUrl' | 'passwordSignIn'>,
+  state: UserListState & { publicUrl: string; passwordSignIn: boolean },
 ): Page {
   const { roles } = list;
   const { link, mailedTo, addedEmail, tooManyMails, errors = [], publicUrl, passwordSignIn } = state;

@@ -13,7 +13,7 @@ const operatorLogId = 0;
 
 export type AccountChange = {
   actor: Actor;
-  user: Pick<User, 'email' | 'publisherId'>;
+  user: { email: string; publisherId: number | null };
   action: AuditAction;
   nowMs: number;
 };
@@ -36,7 +36,7 @@ export const accountView = ({ role, hasPassword }: User): View => ({
   password: passwordState({ hasPassword }),
 });
 
-export const passwordState = ({ hasPassword }: Pick<User, 'hasPassword'>): string => (hasPassword ? 'set' : 'none');
+export const passwordState = ({ hasPassword }: { hasPassword: boolean }): string => (hasPassword ? 'set' : 'none');
 
 /**
  * The actor where no user is signed in.

@@ -2,8 +2,8 @@ import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage, reader } from '../../platform/i18n/reader.ts';
 import { dayMs, minuteMs } from '../../platform/lib/time.ts';
+import type { Logger } from '../../platform/logger.ts';
 import type { Mail, Mailer } from '../../platform/mailer.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
 import { invitationLifetimeMs, linkPath, resetLifetimeMs } from './one-time-links.ts';
 
 type Link = { email: string; token: string; publicUrl: string };
@@ -29,7 +29,7 @@ export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
   }));
 
 /** Sends a mail and logs a failure, without the address. @returns whether the server took it */
-export async function sendMail({ logger }: Pick<PlatformDeps, 'logger'>, mailer: Mailer, mail: Mail): Promise<boolean> {
+export async function sendMail({ logger }: { logger: Logger }, mailer: Mailer, mail: Mail): Promise<boolean> {
   try {
     await mailer.send(mail);
     return true;

@@ -1,10 +1,12 @@
+import type pg from 'pg';
+import type { Config } from '../../config.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
+import type { Logger } from '../../platform/logger.ts';
 import { findByEmail } from '../users.ts';
 import { auditAccount, signInLabel, systemActor } from './account-audit.ts';
 import { createLockout, type Lock, type Purpose } from './lockout.ts';
 
-export type AttemptDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
+export type AttemptDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 export type Locked = { ok: false; reason: 'locked'; minutes: number };
 

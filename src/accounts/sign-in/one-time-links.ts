@@ -18,7 +18,7 @@ export const linkPath = '/dashboard/start/';
  */
 export async function createInvitation(
   executor: Executor,
-  { id, membershipId }: Pick<User, 'id' | 'membershipId'>,
+  { id, membershipId }: { id: number; membershipId: number },
   nowMs: number,
 ): Promise<string> {
   await executor.query('delete from user_links where membership_id = $1', [membershipId]);

@@ -1,14 +1,16 @@
+import type pg from 'pg';
+import type { Config } from '../../config.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
+import type { Logger } from '../../platform/logger.ts';
 import type { Mailer } from '../../platform/mailer.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
 import { findByEmail, parseEmail } from '../users.ts';
 import { auditAccount, resetLabel, systemActor } from './account-audit.ts';
 import { resetMail, sendMail } from './account-mails.ts';
 import { createLockout } from './lockout.ts';
 import { createPasswordReset } from './one-time-links.ts';
 
-type ResetDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
+type ResetDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
  * Mails a link with which the user of this address sets a new password, if there is one. The result and its time are

@@ -1,6 +1,6 @@
 import { creativeTypes, firstImageField, pictureTypes, readUpload } from '../../catalog/image-upload.ts';
 import { propose } from '../../drafts/propose.ts';
-import type { Proposal } from '../../management/approval.ts';
+import type { HandedIn, Proposal } from '../../management/approval.ts';
 import type { Values, View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
@@ -261,7 +261,7 @@ export async function proposePicture(
   }
 }
 
-const pictureOf = async (upload: Upload | null): Promise<Pick<Proposal, 'picture'>> =>
+const pictureOf = async (upload: Upload | null): Promise<{ picture?: HandedIn }> =>
   upload === null ? {} : { picture: await readUpload(upload.bytes, upload.declaredType) };
 
 async function proposed(

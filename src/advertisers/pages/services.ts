@@ -1,4 +1,4 @@
-import type { CatalogStore } from '../../catalog/store.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import type { ReviewedKinds } from '../../drafts/apply.ts';
 import type { AllAdditions } from '../../management/additions.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
@@ -15,7 +15,7 @@ export type PageServices = Shell & {
   management: ManagementClient;
   kinds: ReviewedKinds;
   additions: AllAdditions;
-  catalog: Pick<CatalogStore, 'current'>;
+  catalog: { current: () => Snapshot };
   reports: ReportService;
   testClick: TestClick;
 };

@@ -28,7 +28,7 @@ from given where known.user_key = given.user_key and given.attributes <> '{}'`;
 
 type Saving = {
   publisherId: number;
-  userKeys: Pick<UserKeys, 'of' | 'earlierOf'>;
+  userKeys: UserKeys;
   nowMs: number;
   /** Is told of what cannot be saved, which is passed over; absent: nothing of the call is saved then. */
   refuse?: Refuse;

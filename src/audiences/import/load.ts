@@ -75,7 +75,13 @@ async function addStaged(client: Executor, audienceId: number): Promise<number> 
 }
 
 /** Reads all rows without writing anything, as a dry run does. */
-export async function checkMembers({ batches, readRow }: Pick<Loading, 'batches' | 'readRow'>): Promise<void> {
+export async function checkMembers({
+  batches,
+  readRow,
+}: {
+  batches: AsyncIterable<FileRow[]>;
+  readRow: (row: FileRow) => MemberRow | null;
+}): Promise<void> {
   let rows = 0;
   for await (const batch of batches)
     for (const row of batch) {

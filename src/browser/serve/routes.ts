@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { createStaticText, immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import { languages } from '../../platform/i18n/languages.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
+import type { Logger } from '../../platform/logger.ts';
 import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from '../script.ts';
 
 /** A release reaches pages within this time. */
@@ -42,7 +43,7 @@ const scripts: readonly ScriptRoutes[] = [
 const schema = { hide: true };
 
 /** The browser scripts (docs/interface.md#web-sdk), each by its name and by its content hash. */
-export async function sdkRoutes(app: App, { config, logger }: Pick<PlatformDeps, 'config' | 'logger'>): Promise<void> {
+export async function sdkRoutes(app: App, { config, logger }: { config: Config; logger: Logger }): Promise<void> {
   for (const { name, plainUrls, redirectTo } of scripts) {
     const script = await loadScript(name, config.publicUrl);
     if (script === null) logger.warn({ script: name }, 'a browser script is not built; run npm run build:sdk');
@@ -109,7 +110,7 @@ const pageUrls = {
  * The pages of web views, ready: templates for an app that fills in the placeholders of the specification alone, and
  * one that takes all from its URL. The SDK comes from `PUBLIC_URL` (docs/interface.md#web-views).
  */
-export async function templateRoutes(app: App, { config }: Pick<PlatformDeps, 'config'>): Promise<void> {
+export async function templateRoutes(app: App, { config }: { config: Config }): Promise<void> {
   for (const [name, urls] of Object.entries(pageUrls)) {
     const template = await readFile(new URL(name, folder), 'utf8');
     const ready = template.replace(serviceStatement, () => `var service = ${quoted(config.publicUrl)};`);

@@ -34,7 +34,7 @@ const standIns = ['Arial', 'Liberation Sans', 'Arimo', 'Roboto'];
  * The style sheet that loads a font, with its stand-in, and the value of `font-family` that uses both; empty where a
  * value is not what it should be. The faces must be in the document: those of a shadow root are not loaded.
  */
-export function webFontFaces(font: WebFont): Pick<WebFont, 'faces' | 'families'> {
+export function webFontFaces(font: WebFont): { faces: string; families: string } {
   const { family, url, weights, width, bold_url: boldUrl, bold_width: boldWidth } = font;
   const isRight =
     new RegExp(fontFamilyPattern).test(family) &&

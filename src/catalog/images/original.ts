@@ -65,7 +65,7 @@ async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buf
 const rasterFormats: ReadonlySet<string> = new Set(['heif', 'webp', 'png', 'jpeg', 'gif']);
 
 /** Reads the head of a picture, not its pixels. */
-async function measure(bytes: Buffer): Promise<Pick<Original, 'size' | 'frames'>> {
+async function measure(bytes: Buffer): Promise<{ size: Size | null; frames: number }> {
   try {
     const { autoOrient, format, pages = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
     return { size: rasterFormats.has(format) ? autoOrient : null, frames: pages };

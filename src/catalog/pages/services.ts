@@ -20,7 +20,7 @@ export const reachPath = '/campaigns/estimate';
 
 /** The member `figures` of the pages of a resource; none without reports. */
 export const figuresOf = (
-  { extensions }: Pick<PageServices, 'extensions'>,
+  { extensions }: { extensions: PageExtensions },
   by: Parameters<NonNullable<PageExtensions['figures']>>[0],
 ): { figures?: Figures<PublisherContext> } =>
   extensions.figures === undefined ? {} : { figures: extensions.figures(by) };

@@ -17,8 +17,7 @@ import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
 import { fromMicros } from '../../platform/money.ts';
 import type { ControlsEffect } from '../controls-rules.ts';
 import type { PageExtensions } from '../page-extensions.ts';
-import type { CatalogStore } from '../store.ts';
-import type { Publisher } from '../types.ts';
+import type { Publisher, Snapshot } from '../types.ts';
 import { controlsInput, controlsView, getControls, setControls, storedOf } from './controls.ts';
 import { publishers } from './publishers.ts';
 
@@ -76,7 +75,7 @@ type ControlsRoute = { Params: Static<typeof params>; Querystring: { dry_run?: u
 export function controlsRoutes(
   app: App,
   http: ManagementHttp,
-  { store, extensions }: { store: Pick<CatalogStore, 'current'>; extensions: PageExtensions },
+  { store, extensions }: { store: { current: () => Snapshot }; extensions: PageExtensions },
 ): void {
   const hooks = requirePermission(http, publishers.permission);
   const find = (id: number) => store.current().publishers.get(id);

@@ -4,7 +4,6 @@ import { createFileCounter, type DryRunView, type FileCounter } from '../../plat
 import type { Layout } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import { type FileRow, openDelimitedFile } from '../../platform/files/open.ts';
-import type { FileOptions } from '../../platform/files/query.ts';
 import { cleanValue } from '../../platform/files/values.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
@@ -37,7 +36,9 @@ const ownColumns: readonly string[] = Object.keys(rateFormat.columns);
 /** Values of a day without a rate: markets were closed, or the currency did not exist. */
 const isAbsent = (text: string): boolean => /^(|-|n\/?a|\.)$/i.test(text);
 
-export type RateFileOptions = Pick<FileOptions, 'isDryRun' | 'isPartial'> & {
+export type RateFileOptions = {
+  isDryRun: boolean;
+  isPartial: boolean;
   /** The currency that the rates are for one unit of; null: the column of the file, or else the stored one. */
   base: string | null;
   /** Whether a comma is the decimal sign. */

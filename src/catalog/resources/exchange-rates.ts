@@ -178,7 +178,7 @@ async function logChange(work: Work, before: ExchangeRatesView, { base, changed,
 }
 
 /** Names a rate in the audit log. */
-export const keyOf = ({ currency, valid_from }: Pick<NewRate, 'currency' | 'valid_from'>): string =>
+export const keyOf = ({ currency, valid_from }: { currency: string; valid_from: string }): string =>
   `${currency} ${valid_from}`;
 
 /** The rates, in upper case and each once. */

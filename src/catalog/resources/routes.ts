@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts';
+import type { ImageStoreSetting } from '../../config/image-store.ts';
 import { callOf, type ManagementHttp } from '../../management/http.ts';
 import { deleteOldIdempotencyKeys } from '../../management/idempotency.ts';
 import { openManagementScope, resourceRoutes } from '../../management/resource-routes.ts';
@@ -36,7 +36,9 @@ export async function managementRoutes(
     publicUrl,
     store,
     extensions,
-  }: Pick<Config, 'imageStore' | 'publicUrl'> & {
+  }: {
+    imageStore: ImageStoreSetting;
+    publicUrl: string;
     http: ManagementHttp;
     store: CatalogStore;
     extensions: PageExtensions;

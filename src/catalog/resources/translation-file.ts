@@ -38,7 +38,7 @@ export type FileFilter = { campaignId: number | null; offerId: number | null; la
 
 async function readOfferTexts(
   { executor, publisherId }: Work,
-  { campaignId, offerId }: Pick<FileFilter, 'campaignId' | 'offerId'>,
+  { campaignId, offerId }: { campaignId: number | null; offerId: number | null },
 ): Promise<Row[]> {
   const texts = translatedTexts.filter((name) => name !== 'offer_description').map((name) => `o.${name}`);
   const { rows } = await executor.query<Row>(
@@ -153,7 +153,7 @@ async function changeReadable(
 
 /** @returns how many texts changed */
 async function changeOffer(work: Work, offerId: number, cells: readonly Cell[]): Promise<number> {
-  const { rows } = await work.executor.query<Pick<Row, 'translations'>>(
+  const { rows } = await work.executor.query<{ translations: Record<string, Translation> }>(
     'select translations from offers where id = $1 and publisher_id = $2 and deleted_at is null for update',
     [offerId, work.publisherId],
   );

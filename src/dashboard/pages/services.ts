@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { CatalogStore } from '../../catalog/store.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
@@ -8,7 +8,7 @@ import type { Shell } from '../../shell/layout.ts';
 type PageDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: Pick<CatalogStore, 'current'>;
+  catalog: { current: () => Snapshot };
   config: Config;
   now: () => number;
 };

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyReply } from 'fastify';
 import type pg from 'pg';
-import type { CatalogStore } from '../../catalog/store.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { App } from '../../platform/http/app.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
@@ -33,7 +33,7 @@ const schema = { hide: true };
 type ShopDeps = {
   config: Config;
   pool: pg.Pool;
-  catalog: Pick<CatalogStore, 'current'>;
+  catalog: { current: () => Snapshot };
   received: Received[];
   now: () => number;
 };

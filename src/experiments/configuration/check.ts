@@ -2,7 +2,7 @@ import { holdoutArm } from '../../catalog/experiments.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
-import { checkChanges, maxArms, percentOf } from './changes.ts';
+import { type ArmInput, checkChanges, maxArms, percentOf } from './changes.ts';
 import type { ExperimentValues } from './view.ts';
 
 /** What the shape does not say of an experiment. */
@@ -44,7 +44,7 @@ export async function check(
 
 /** Themes and campaigns that the publisher does not have. Themes are locked against removal meanwhile. */
 async function unknownRows(
-  { arms, campaign_id: campaignId }: Pick<ExperimentValues, 'arms' | 'campaign_id'>,
+  { arms, campaign_id: campaignId }: { arms: ArmInput[]; campaign_id: number | null },
   { executor, publisherId }: Work,
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { timestamp } from '../../management/resource.ts';
-import type { Work } from '../../management/unit-of-work.ts';
+import type { Actor } from '../../management/unit-of-work.ts';
 
 const actions = ['schedule', 'start', 'change', 'stop', 'adopt', 'undo'] as const;
 type HistoryAction = (typeof actions)[number];
@@ -24,8 +24,8 @@ const maxEntries = 500;
 /** The history with one entry more, as its column takes it. */
 export function withEntry(
   { history = [] }: { history?: readonly HistoryEntry[] },
-  { actor, nowMs }: Pick<Work, 'actor' | 'nowMs'>,
-  entry: Pick<HistoryEntry, 'action' | 'version' | 'arm'>,
+  { actor, nowMs }: { actor: Actor; nowMs: number },
+  entry: { action: HistoryAction; version: number; arm?: string },
 ): string {
   const at = new Date(nowMs).toISOString();
   return JSON.stringify([...history, { at, by: actor.label, ...entry }].slice(-maxEntries));

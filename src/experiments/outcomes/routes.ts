@@ -37,7 +37,7 @@ const answer = Type.Object(
 type Deps = {
   http: ManagementHttp;
   outcomes: Batcher<Outcome, boolean>;
-  userKeys: Pick<UserKeys, 'of'>;
+  userKeys: UserKeys;
   isUp: () => boolean;
   now: () => number;
 };
@@ -70,7 +70,7 @@ export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, 
 function read(
   { pub_user_id, name, value = 1, currency, at, id }: Static<typeof body>,
   publisherId: number,
-  userKeys: Pick<UserKeys, 'of'>,
+  userKeys: UserKeys,
   nowMs: number,
 ): Outcome {
   const identifier = String(pub_user_id);

@@ -1,6 +1,7 @@
 import { controlOf } from '../../catalog/experiments.ts';
 import { getRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
+import type { ArmInput } from '../configuration/changes.ts';
 import { experiments } from '../configuration/experiments.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { type ExperimentPlan, planOf } from './plan.ts';
@@ -19,7 +20,7 @@ export async function reportFor(work: Work, key: string, options: ReportOptions)
 export type PlannedDesign = Pick<ExperimentView, 'arms' | 'holdout' | 'placements' | 'smallest_lift'>;
 
 /** Shares of all arms, the control first: that of those outside where no arm is. */
-export function plannedShares({ arms, holdout }: Pick<PlannedDesign, 'arms' | 'holdout'>): number[] {
+export function plannedShares({ arms, holdout }: { arms: ArmInput[]; holdout: number }): number[] {
   const control = controlOf(arms);
   const others = [
     ...(holdout > 0 ? [holdout] : []),

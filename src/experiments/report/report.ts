@@ -1,5 +1,5 @@
 import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
-import type { Work } from '../../management/unit-of-work.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
 import { dayOf } from '../../platform/lib/time.ts';
@@ -80,7 +80,7 @@ export type ReportOptions = { version: number | null; population: Population | n
 
 /** @throws AppError resource_not_found: there is no such version */
 export async function reportOf(
-  { executor, nowMs }: Pick<Work, 'executor' | 'nowMs'>,
+  { executor, nowMs }: { executor: Executor; nowMs: number },
   experiment: ExperimentView & { id: number; erased_users: number },
   options: ReportOptions,
 ): Promise<ExperimentReport> {

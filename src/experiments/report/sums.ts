@@ -134,7 +134,7 @@ export type VersionMoney = {
 /** The currency of the revenue of a version, and what was booked in each currency. */
 export async function readMoney(
   executor: Executor,
-  { experimentId, version }: Pick<Asked, 'experimentId' | 'version'>,
+  { experimentId, version }: { experimentId: number; version: number },
 ): Promise<VersionMoney> {
   const summed = await executor.query<{ currency: string }>(
     'select currency from experiment_currencies where experiment_id = $1 and version = $2',

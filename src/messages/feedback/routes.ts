@@ -1,8 +1,7 @@
 import { createHash, createHmac, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import { sendGridKey } from '../../config/outgoing.ts';
-import type { Config } from '../../config.ts';
+import { type MailFeedback, sendGridKey } from '../../config/outgoing.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { ReaderKeys } from '../outbox.ts';
@@ -12,7 +11,7 @@ import { createSnsReader, type FetchText, fetchFromAmazon } from './sns.ts';
 
 type FeedbackDeps = {
   pool: pg.Pool;
-  config: Pick<Config, 'mailFeedback'>;
+  config: { mailFeedback: MailFeedback };
   readerKeys: ReaderKeys;
   now: () => number;
   /** Of certificates of Amazon. */

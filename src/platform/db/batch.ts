@@ -2,7 +2,6 @@ import { Gauge, Histogram, type Registry } from 'prom-client';
 import { databaseUnavailable } from '../errors.ts';
 import { registerCounts } from '../metrics/metrics.ts';
 import type { Trace } from '../tracing/tracing.ts';
-import type { DatabaseHealth } from './health.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 
 export type Entry<Item, Result> = {
@@ -22,7 +21,12 @@ export type BatchWriter<Item, Result> = {
    * for its item alone. Throws only where nothing was committed.
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
-  dbHealth: Pick<DatabaseHealth, 'isUp' | 'onDown' | 'sawCommit' | 'sawFailure'>;
+  dbHealth: {
+    isUp: () => boolean;
+    onDown: (listener: () => void) => void;
+    sawCommit: () => void;
+    sawFailure: (err: unknown) => void;
+  };
   meter: BatchMeter;
   /** The trace that an item is part of. */
   traceOf?: (item: Item) => Trace | null;

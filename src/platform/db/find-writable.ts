@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './pool.ts';
-import { createServers, type Servers } from './servers.ts';
+import { createServers } from './servers.ts';
 import { isAboutTls, rememberTls, type Tls, tlsAttempts } from './tls.ts';
 
 /** A connection to the server that can be written to. The later of two timelines is the greater text. */
@@ -31,7 +31,7 @@ export class ReadOnlyError extends Error {
  * until it knows), the one on the latest timeline. The caller ends the connection.
  * @throws what the servers answered, ReadOnlyError where one answered that it cannot be written to
  */
-export async function findWritable({ all }: Pick<Servers, 'all'>, applicationName: string): Promise<Found> {
+export async function findWritable({ all }: { all: readonly string[] }, applicationName: string): Promise<Found> {
   const candidates: Found[] = [];
   /** By the number of the server; what it answered last. */
   const errors = new Map<number, Error>();

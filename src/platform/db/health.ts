@@ -171,7 +171,7 @@ function createState(onChange: HealthOptions['onChange']) {
 }
 
 /** What was heard of the database, and when that is too little. */
-function createSigns({ commitTimeoutMs, onClockSkew }: Pick<HealthOptions, 'commitTimeoutMs' | 'onClockSkew'>) {
+function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   const clock = (): number => performance.now();
   const [answers, ownCommits, commits] = [createSilence(clock), createSilence(clock), createSilence(clock)];
   let slowestMs = 0;
@@ -220,8 +220,14 @@ function createSigns({ commitTimeoutMs, onClockSkew }: Pick<HealthOptions, 'comm
 /** Runs work on the database; rejects with `unavailable` (503) at once when it is or becomes unavailable. */
 export type FailFast = <T>(work: () => Promise<T>) => Promise<T>;
 
+type FailFastHealth = {
+  isUp: () => boolean;
+  onDown: (listener: () => void) => void;
+  sawFailure: (err: unknown) => void;
+};
+
 /** For work that may be repeated: when the database becomes unavailable, whether it was done is unknown. */
-export function createFailFast(dbHealth: Pick<DatabaseHealth, 'isUp' | 'onDown' | 'sawFailure'>): FailFast {
+export function createFailFast(dbHealth: FailFastHealth): FailFast {
   const underWay = new Set<(err: Error) => void>();
   dbHealth.onDown(() => {
     for (const reject of underWay) reject(databaseUnavailable());

@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import type { DatabaseHealth } from './health.ts';
 
 type Pools = Record<'requests' | 'batches', pg.Pool>;
 
@@ -8,7 +7,7 @@ type Pools = Record<'requests' | 'batches', pg.Pool>;
 export function registerDatabaseMetrics(
   registry: Registry,
   pools: Pools,
-  { isUp, clockSkewMs }: Pick<DatabaseHealth, 'isUp' | 'clockSkewMs'>,
+  { isUp, clockSkewMs }: { isUp: () => boolean; clockSkewMs: () => number },
 ): void {
   const registers = [registry];
   const named = Object.entries(pools);

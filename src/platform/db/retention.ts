@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import type { Config } from '../../config.ts';
 
-type RetentionDays = Pick<Config, 'retentionRawDays' | 'retentionRollupDays' | 'retentionDeliveryDays'>;
+type RetentionDays = { retentionRawDays: number; retentionRollupDays: number; retentionDeliveryDays: number };
 
 /** Deletes what a module keeps no longer. @returns what was deleted, by name (counts) */
 export type RetentionStep = (pool: pg.Pool, days: RetentionDays, nowMs: number) => Promise<Record<string, number>>;

@@ -106,7 +106,7 @@ function chooseSample(text: string, { named, roleOf, isStrict, mayHaveHeader }: 
   return { separator: null, records, isUnsure: false };
 }
 
-type Columns = Pick<Layout, 'hasHeader' | 'columns'>;
+type Columns = { hasHeader: boolean; columns: readonly FileColumn[] };
 
 type Listing = { roleOf: RoleFinder; patterns: readonly [string, RegExp][]; options: LayoutOptions };
 

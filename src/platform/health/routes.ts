@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { clockLimitMs } from '../db/health.ts';
+import { clockLimitMs, type DatabaseHealth } from '../db/health.ts';
 import type { App } from '../http/app.ts';
-import type { PlatformDeps } from '../ports.ts';
 
 const live = Type.Object({ status: Type.Literal('ok') });
 const ready = Type.Object(
@@ -22,7 +21,8 @@ const tracking = Type.Object(
 
 const wrongMethod = Type.Ref('Error');
 
-type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & {
+type HealthDeps = {
+  dbHealth: DatabaseHealth;
   catalogVersion: () => number;
   /** null: there is none. */
   eventLog: { isUp: () => boolean } | null;

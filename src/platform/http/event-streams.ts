@@ -39,7 +39,7 @@ const maxStreams = 200;
 const maxStreamsPerOwner = 6;
 const refusedForS = 10;
 
-type Holder = Pick<StreamOptions, 'owner' | 'publisherId'>;
+type Holder = { owner: string; publisherId: number };
 
 /** `open`: by what ends each stream, the oldest first. */
 type State = { open: Map<() => void, Holder>; logger: Logger };

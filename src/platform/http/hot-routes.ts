@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Logger, loggedUrl } from '../logger.ts';
-import type { PlatformDeps } from '../ports.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import type { App } from './app.ts';
 import { corsOptions } from './cors.ts';
 import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
+import type { FailureLimit } from './failure-limit.ts';
 import { endRequest, startRequest } from './request-trace.ts';
 
 /** Bytes that are made where they are wanted. `writeTo` fills a buffer of that length. */
@@ -44,7 +46,7 @@ export const hotAnswer = (status: number, headers: Record<string, string>, body:
   body: body.toString('latin1'),
 });
 
-type HotDeps = Pick<PlatformDeps, 'logger' | 'failures' | 'metrics' | 'tracing'>;
+type HotDeps = { logger: Logger; failures: FailureLimit; metrics: Metrics; tracing: Tracing };
 
 /**
  * The most frequent requests have routes in a scope without hooks, whose runners and whose reply cost more than all the

@@ -4,10 +4,11 @@ import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { LogController } from 'fastify';
 import type { Config } from '../../config.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
-import type { PlatformDeps } from '../ports.ts';
+import type { Logger } from '../logger.ts';
 import type { App } from './app.ts';
 import { maxBodyBytes } from './body-parsing.ts';
 import { errorText, handleFailure, logAnswer, sendError } from './error-handler.ts';
+import type { FailureLimit } from './failure-limit.ts';
 import { serverTimeouts } from './idle-connections.ts';
 import { lazySerializers, lazyValidators, validatorOptions } from './validation.ts';
 
@@ -30,7 +31,7 @@ function trustOf(setting: Config['trustProxy']): Trust | false {
   return typeof setting === 'number' ? (_address, hop) => hop < setting : proxyAddr.compile(setting);
 }
 
-type ServerDeps = Pick<PlatformDeps, 'config' | 'logger' | 'failures'>;
+type ServerDeps = { config: Config; logger: Logger; failures: FailureLimit };
 
 /** The HTTP server without routes. */
 export function createServer({ config, logger, failures }: ServerDeps): App {

@@ -1,14 +1,15 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
+import type { Config } from '../../config.ts';
 import { AppError } from '../errors.ts';
 import type { App } from '../http/app.ts';
 import { errorAnswers } from '../http/schemas.ts';
-import type { PlatformDeps } from '../ports.ts';
+import type { Metrics } from './metrics.ts';
 
 /** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
 export async function metricsRoutes(
   app: App,
-  { config, metrics }: Pick<PlatformDeps, 'config' | 'metrics'>,
+  { config, metrics }: { config: Config; metrics: Metrics },
 ): Promise<void> {
   const { metricsToken } = config;
   if (metricsToken === null) return;

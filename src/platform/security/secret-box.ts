@@ -49,7 +49,10 @@ export function createSecretBox(key: Buffer, earlier: readonly Buffer[] = []): S
 }
 
 /** `open` null: it was altered, or sealed with another key or for another context. */
-type KeyBox = Pick<SecretBox, 'seal'> & { open: (sealed: Buffer, context: string) => string | null };
+type KeyBox = {
+  seal: (plain: string, context: string) => Buffer;
+  open: (sealed: Buffer, context: string) => string | null;
+};
 
 /**
  * AES-256-GCM with a random nonce, so equal texts look different. Version and context are authenticated too.

@@ -1,11 +1,9 @@
 import type pg from 'pg';
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
-import type { CatalogStore } from '../../catalog/store.ts';
-import type { Publisher } from '../../catalog/types.ts';
+import type { Publisher, Snapshot } from '../../catalog/types.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import type { View } from '../../management/resource.ts';
-import type { DatabaseHealth } from '../../platform/db/health.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
@@ -32,7 +30,7 @@ type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) 
 type WeekDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: Pick<CatalogStore, 'current'>;
+  catalog: { current: () => Snapshot };
   now: () => number;
 };
 

@@ -215,7 +215,7 @@ export type TimeRange = { start: Date; end: Date; zone: string };
 /** The times at which the first day begins and the last one ends. */
 export async function readRange(
   executor: Executor,
-  { from, to, timeZone }: Pick<ActivityQuery, 'from' | 'to' | 'timeZone'>,
+  { from, to, timeZone }: { from: string; to: string; timeZone: string },
 ): Promise<TimeRange> {
   const { rows } = await executor.query<TimeRange>({
     name: 'report_range',

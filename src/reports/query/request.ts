@@ -149,7 +149,9 @@ async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolea
   return keyPattern.test(name) && (await hasKey(name)) ? name : null;
 }
 
-type CustomFilters = Pick<ActivityQuery, 'customKey' | 'customValues'> & {
+type CustomFilters = {
+  customKey: string | null;
+  customValues: readonly string[] | null;
   otherCustom: NonNullable<ActivityQuery['otherCustom']>;
 };
 

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../../accounts/caller.ts';
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type pg from 'pg';
+import { type Caller, callerOf } from '../../accounts/caller.ts';
 import { forLimitedKeys } from '../../management/http.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import type { App } from '../../platform/http/app.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import type { DayRangeParameters } from '../../platform/http/day-range.ts';
 import { type ActivityReport, createReportService, singleCurrencyOf } from '../service.ts';
 import { amountsView, moneyView, toCsv, toJsonItems } from '../view.ts';
@@ -13,7 +15,7 @@ import { activitySchema, reconciliationSchema } from './schemas.ts';
 /** A publisher's activity, and its reconciliation (docs/interface.md#reports). */
 export async function reportRoutes(
   app: App,
-  deps: Pick<AccountDeps, 'pool' | 'dbHealth' | 'auth' | 'now'>,
+  deps: { pool: pg.Pool; dbHealth: DatabaseHealth; auth: Authenticator<Caller>; now: () => number },
 ): Promise<void> {
   const reports = createReportService(deps);
   const preValidation = deps.auth.requireKey('reports');

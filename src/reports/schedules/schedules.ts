@@ -88,7 +88,12 @@ export async function stopSchedule(
 }
 
 /** A message to send. */
-export type DueSchedule = Pick<Schedule, 'id' | 'channelId' | 'period' | 'hour' | 'dueAt'> & {
+export type DueSchedule = {
+  id: number;
+  channelId: number | null;
+  period: Period;
+  hour: number;
+  dueAt: Date;
   publisherId: number;
   reportId: number;
   name: string;

@@ -1,24 +1,28 @@
-import type { CatalogStore } from '../../catalog/store.ts';
-import type { Config } from '../../config.ts';
+import type pg from 'pg';
+import type { Snapshot } from '../../catalog/types.ts';
 import { isReaderLanguage } from '../../platform/i18n/languages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
+import type { Mailer } from '../../platform/mailer.ts';
 import { moneyFormat } from '../../shell/money.ts';
 import type { ChatChannels } from '../chat-channels.ts';
 import { convertedText } from '../metric-tiles.ts';
 import { answerOf } from '../pages/explorer/answer.ts';
 import { namesOf } from '../pages/explorer/names.ts';
 import { readQuery } from '../pages/explorer/state.ts';
-import { currencyOf, type ReportService } from '../service.ts';
+import type { Explored, ExploreQuery } from '../query/explore.ts';
+import { currencyOf } from '../service.ts';
 import { nextDueMs } from './due.ts';
 import { chatMessageOf, mailOf, type Sent } from './message.ts';
 import { type DueSchedule, settleDue, takeDue } from './schedules.ts';
 
-type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'now'> & {
-  config: Pick<Config, 'publicUrl'>;
-  catalog: Pick<CatalogStore, 'current'>;
-  reports: Pick<ReportService, 'explore'>;
+type SendDeps = {
+  pool: pg.Pool;
+  mailer: Mailer | null;
+  now: () => number;
+  config: { publicUrl: string };
+  catalog: { current: () => Snapshot };
+  reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> };
   chatChannels: ChatChannels | null;
 };
 

@@ -42,7 +42,7 @@ export async function runPrimary(
 }
 
 /** The first is of the role `api`: where the port is taken, no work has begun. */
-function assignmentsOf({ roles, processes }: Pick<Config, 'roles' | 'processes'>, embeddedUrl: string | null) {
+function assignmentsOf({ roles, processes }: Config, embeddedUrl: string | null) {
   const background = roles.filter((role) => role !== 'api');
   const places: (readonly Role[])[] = [...Array<readonly Role[]>(processes).fill(['api'])];
   if (background.length > 0) places.push(background);

@@ -11,7 +11,7 @@ export function createParameters(): Parameters {
 
 /** SQL conditions on `webhook_endpoints e`: those that may have matching deliveries. */
 export const endpointConditions = (
-  { publisherId, event, endpointId }: Pick<DeliveryFilter, 'publisherId' | 'event' | 'endpointId'>,
+  { publisherId, event, endpointId }: { publisherId: number; event: string | null; endpointId: number | null },
   { add }: Parameters,
 ): string[] => [
   `e.publisher_id = ${add(publisherId)}`,

@@ -1,11 +1,10 @@
 import type { Warning } from '../../management/resource.ts';
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { selectionMacros } from '../dispatcher/send/request.ts';
-import type { Endpoint } from '../endpoint-store.ts';
 import type { EventTypes } from '../events.ts';
 
 /** Warns about macros of an endpoint's URL that none of its events fill. */
-export function warnOfUrl({ url, events }: Pick<Endpoint, 'url' | 'events'>, types: EventTypes): Warning[] {
+export function warnOfUrl({ url, events }: { url: string; events: string[] }, types: EventTypes): Warning[] {
   const fields = events.map((event) => fieldsOf(event, types));
   const names = [...new Set(['payload', ...fields.flat()])];
   // Custom attributes of the fetch are in the field `payload`.

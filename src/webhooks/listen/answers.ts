@@ -14,7 +14,7 @@ import { recordSettlements } from '../dispatcher/settle/record.ts';
 import type { Settlement } from '../dispatcher/settle/settle.ts';
 import type { DispatcherMetrics } from '../metrics.ts';
 import type { PayloadLinks } from '../payload-link.ts';
-import { findHandedOut, type HandedOut, type HandedOutKey } from './hand-out.ts';
+import { findHandedOut, type HandedOut } from './hand-out.ts';
 import { type answerBody, maxHeaderLength, maxHeaders } from './schemas.ts';
 
 /** What answers are recorded with. `now`: epoch milliseconds. */
@@ -38,7 +38,7 @@ export function createAnswers({
   dispatcherMetrics,
   activity,
   now,
-}: AnswerDeps & { payloadLinks: Pick<PayloadLinks, 'url'> }) {
+}: AnswerDeps & { payloadLinks: { url: PayloadLinks['url'] } }) {
   const watch = createHealthWatch(() => performance.now());
   const { meter } = dispatcherMetrics;
   /** Signed at the start of the attempt, so that the request can be made anew. */
@@ -62,7 +62,7 @@ export function createAnswers({
      * @throws AppError `attempt_ended` where the delivery is not the listener's any more
      */
     record: async (
-      { publisherId, listenerId }: Pick<HandedOutKey, 'publisherId' | 'listenerId'>,
+      { publisherId, listenerId }: { publisherId: number; listenerId: number },
       body: Static<typeof answerBody>,
     ): Promise<Settlement> => {
       const { delivery_id: id, attempt: number } = body;

@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createParameters, endpointConditions } from '../deliveries/conditions.ts';
 import { countMoves } from '../deliveries/counts.ts';
-import type { DeliveryFilter, DeliveryStatus } from '../deliveries/filter.ts';
+import type { DeliveryStatus } from '../deliveries/filter.ts';
 import type { Page } from '../deliveries/walk.ts';
 import { findDelivery } from '../delivery-store.ts';
 import { wakeWorkers } from '../outbox.ts';
@@ -100,7 +100,7 @@ export async function attemptNow(
 /** Ends the wait of the endpoints that the filter names: an open breaker lets one call through as its probe. */
 export async function endWait(
   executor: Executor,
-  filter: Pick<DeliveryFilter, 'publisherId' | 'event' | 'endpointId'>,
+  filter: { publisherId: number; event: string | null; endpointId: number | null },
 ): Promise<void> {
   const parameters = createParameters();
   const conditions = endpointConditions(filter, parameters).join(' and ');

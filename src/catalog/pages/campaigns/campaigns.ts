@@ -21,7 +21,7 @@ import { type PublisherContext, publisherPages } from '../../publisher-pages.ts'
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateCampaign } from '../../resources/duplicate.ts';
-import type { Campaign } from '../../types.ts';
+import type { Campaign, Publisher } from '../../types.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
@@ -136,7 +136,7 @@ const deliveredIn = async (
 const nameOf = (row: View): string => String(row.name);
 
 /** As the snapshot has it: its own, or its advertiser's. */
-const stoppedOf = ({ publisher }: Pick<PublisherContext, 'publisher'>, id: unknown): Campaign['stopped'] =>
+const stoppedOf = ({ publisher }: { publisher: Publisher }, id: unknown): Campaign['stopped'] =>
   publisher.index.offers.find(({ campaign }) => campaign.id === Number(id))?.campaign.stopped ?? null;
 
 function registerReach(pages: Pages<PublisherContext>, reach: PageServices['extensions']['reach']): void {

@@ -1,3 +1,4 @@
+import type { Config } from '../../../config.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { languages } from '../../../platform/i18n/languages.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -10,10 +11,9 @@ import { contentCategories, plainCategory } from '../../content-taxonomy.ts';
 import { type OwnKind, ownKind } from '../../event-kinds.ts';
 import { countryCodes } from '../../names.ts';
 import type { PageExtensions, SeenKind } from '../../page-extensions.ts';
-import type { CatalogDeps } from '../../ports.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
+import type { CatalogStore } from '../../store.ts';
 import type { Campaign, Offer, Publisher } from '../../types.ts';
-import type { PageServices } from '../services.ts';
 
 /** What fields of a form can be searched for. */
 type OptionKind = keyof typeof sources;
@@ -43,7 +43,7 @@ const countryLists = perLocale((locale) => {
 const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
 
 const fixed = (values: readonly string[]) => () => plain(values);
-const campaignsOf = ({ offers }: Pick<Scope, 'offers'>): Campaign[] => [
+const campaignsOf = ({ offers }: { offers: () => readonly Offer[] }): Campaign[] => [
   ...new Set(offers().map(({ campaign }) => campaign)),
 ];
 
@@ -109,7 +109,7 @@ const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advert
 /** `GET …/options?kind=countries&q=ger`: the choices that a text matches, as items of a list. */
 export function optionPages(
   pages: Pages<PublisherContext>,
-  { deps, extensions }: Pick<PageServices, 'deps' | 'extensions'>,
+  { deps, extensions }: { deps: { catalog: CatalogStore; config: Config }; extensions: PageExtensions },
 ): void {
   pages.get('/options', 'analyst', async (context) => {
     const kind = queryText(context, 'kind');
@@ -122,7 +122,7 @@ export function optionPages(
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
 
 /** A publisher's own offers, and those it is served. */
-const scopeOf = ({ catalog }: Pick<CatalogDeps, 'catalog'>, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
+const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
   publisher,
   offers: () =>
     [...catalog.current().offers.values()].filter(
@@ -154,7 +154,7 @@ const item = ({ value, text }: Choice): Html => html`
   </li>`;
 
 /** Fields of a page that search for what the publisher has. */
-export function createPicker(deps: Pick<CatalogDeps, 'catalog'>, { path, publisher }: PublisherContext): Picker {
+export function createPicker(deps: { catalog: CatalogStore }, { path, publisher }: PublisherContext): Picker {
   const scope = { ...scopeOf(deps, publisher), seenValues: undefined };
   return (kind, value) => {
     const values = splitList(typeof value === 'string' ? value : '');
@@ -165,7 +165,7 @@ export function createPicker(deps: Pick<CatalogDeps, 'catalog'>, { path, publish
 }
 
 /** Own events that caps of a publisher's campaigns can count: its own, and those of their advertisers. */
-export const ownKindsFor = (deps: Pick<CatalogDeps, 'catalog'>, publisher: Publisher): OwnKind[] =>
+export const ownKindsFor = (deps: { catalog: CatalogStore }, publisher: Publisher): OwnKind[] =>
   [
     ...new Set([
       ...publisher.ownEvents,

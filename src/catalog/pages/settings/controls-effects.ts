@@ -5,16 +5,16 @@ import { type Cell, card, linkButton, notice, table } from '../../../shell/compo
 import { count, percent } from '../../../shell/format.ts';
 import { moneyFormat } from '../../../shell/money.ts';
 import { type ControlsEffect, type ControlsRule, rulesOf } from '../../controls-rules.ts';
+import type { PageExtensions } from '../../page-extensions.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { StoredControls } from '../../types.ts';
-import type { PageServices } from '../services.ts';
 
 /** In the query of the page: what each rule costs is to be shown. */
 const costAsked = 'cost';
 
 /** What the rules that were typed would change of the answers of the last days. */
 export async function effectNotice(
-  { extensions }: Pick<PageServices, 'extensions'>,
+  { extensions }: { extensions: PageExtensions },
   { publisher }: PublisherContext,
   typed: StoredControls,
 ): Promise<Html> {
@@ -31,7 +31,7 @@ export async function effectNotice(
   );
 }
 
-const sampleText = ({ days, sessions, sampled }: Pick<ControlsEffect, 'days' | 'sessions' | 'sampled'>) => ({
+const sampleText = ({ days, sessions, sampled }: { days: number; sessions: number; sampled: number }) => ({
   days,
   sessions: count(sessions),
   sampled: count(sampled),
@@ -47,7 +47,7 @@ const ruleText = (by: ControlsRule['by'], value: string, placement: string | nul
 
 /** What each rule cost: counted when it is asked for, since all decisions of the sample are made again for each. */
 export async function costCard(
-  { extensions }: Pick<PageServices, 'extensions'>,
+  { extensions }: { extensions: PageExtensions },
   context: PublisherContext,
   stored: StoredControls,
 ): Promise<Html> {

@@ -1,5 +1,5 @@
 import { versionField } from '../../../management/crud-editor.ts';
-import type { Values } from '../../../management/resource.ts';
+import type { Values, Warning } from '../../../management/resource.ts';
 import { PreconditionFailed } from '../../../management/rows.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -140,7 +140,7 @@ const checkButton = (): Html =>
 const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
 
 /** What there is to say of rules, each once. */
-const warningTexts = ({ view, warnings }: Pick<Shown, 'view' | 'warnings'>): string[] => [
+const warningTexts = ({ view, warnings }: { view: ControlsView; warnings: Warning[] }): string[] => [
   ...new Set(warnings.map(({ path: where }) => warningText(view, where))),
 ];
 

@@ -55,17 +55,14 @@ export async function applyCatalogue(work: Work, catalogue: Catalogue, options: 
 export async function previewApply(
   work: Work,
   catalogue: Catalogue,
-  options: Pick<ApplyOptions, 'prune' | 'maxChanges'>,
+  options: { prune: boolean; maxChanges?: number },
 ): Promise<Applied> {
   const plan = await planApply(work, catalogue, options);
   requireFew(plan, options);
   return summary(plan, true);
 }
 
-function requireFew(
-  { steps }: Plan,
-  { maxChanges = Number.POSITIVE_INFINITY }: Pick<ApplyOptions, 'maxChanges'>,
-): void {
+function requireFew({ steps }: Plan, { maxChanges = Number.POSITIVE_INFINITY }: { maxChanges?: number }): void {
   if (steps.length > maxChanges)
     throw new AppError('body_too_large', {
       message: `Over ${maxChanges} rows would change (${steps.length}); use the command \`catalogue apply\`.`,

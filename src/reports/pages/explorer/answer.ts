@@ -15,7 +15,6 @@ import {
 } from '../../metrics.ts';
 import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
-import type { ReportService } from '../../service.ts';
 import { viewValue } from '../../view.ts';
 import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
@@ -47,7 +46,7 @@ export type Asked = { state: ExplorerState; publisher: Publisher; names: Names; 
 
 /** Answers the question of a state from sums alone. */
 export async function answerOf(
-  reports: Pick<ReportService, 'explore'>,
+  reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
   asked: Asked,
   signal: AbortSignal | undefined,
 ): Promise<Answer | Problem> {

@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
-import type { CatalogStore } from '../../../catalog/store.ts';
+import type { Snapshot } from '../../../catalog/types.ts';
 import type { Config } from '../../../config.ts';
-import type { DatabaseHealth } from '../../../platform/db/health.ts';
-import { createFailFast } from '../../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -30,7 +29,7 @@ import { filterChips, shareMenu, toolbar } from './toolbar.ts';
 type PageDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  catalog: Pick<CatalogStore, 'current'>;
+  catalog: { current: () => Snapshot };
   config: Config;
   now: () => number;
 };

@@ -1,10 +1,10 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { Config } from '../../../config.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import type { PlatformDeps } from '../../../platform/ports.ts';
 import { card, table } from '../../../shell/components.ts';
 import { moreFields } from '../../../shell/field-groups.ts';
 import { count, percent } from '../../../shell/format.ts';
@@ -30,7 +30,7 @@ export const funnelCard = ({ publisher, path }: PublisherContext, state: Explore
     : nothing;
 
 type FunnelScope = {
-  deps: Pick<PlatformDeps, 'config'>;
+  deps: { config: Config };
   reports: Pick<ReportService, 'explore' | 'readRaw'>;
   countPerkStages: CountPerkStages;
 };

@@ -11,12 +11,15 @@ import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
 import { buildRequest, type HttpCall } from './request.ts';
 import type { SendResult } from './result.ts';
 
-export type AttemptTools = {
-  sender: Sender;
+type RequestTools = {
   secretBox: SecretBox;
-  payloadLinks: Pick<PayloadLinks, 'url'>;
+  payloadLinks: { url: PayloadLinks['url'] };
   /** Epoch milliseconds. */
   now: () => number;
+};
+
+export type AttemptTools = RequestTools & {
+  sender: Sender;
   /** A number in [0, 1). */
   random: () => number;
   /** Absent: attempts are not traced, and the context is passed on as it came. */
@@ -65,7 +68,7 @@ type Verdict = ReturnType<typeof classify>;
 /** The call of an attempt. */
 export function prepare(
   claimed: Claimed,
-  { secretBox, payloadLinks, now }: Pick<AttemptTools, 'secretBox' | 'payloadLinks' | 'now'>,
+  { secretBox, payloadLinks, now }: RequestTools,
 ): HttpCall | Extract<SendResult, { kind: 'error' }> {
   try {
     const nowMs = now();

@@ -143,7 +143,7 @@ export function exchange(
     const kept: Buffer[] = [];
     let room = maxBytes;
     let interim = 0;
-    let head: Pick<Answer, 'status' | 'headers'> = { status: 0, headers: {} };
+    let head: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
     const answer = (truncated: boolean): void =>
       resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
     const { url, method, headers, body } = call;

@@ -38,7 +38,7 @@ export async function recordSettlements(
 
 /** Measures and logs a settlement. */
 export function reportSettlement(
-  { meter, logger }: Pick<Tools, 'meter' | 'logger'>,
+  { meter, logger }: { meter: Meter; logger: Logger },
   settlement: Settlement,
   result: SettlementResult,
 ): void {

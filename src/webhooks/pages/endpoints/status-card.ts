@@ -22,7 +22,7 @@ export const statusBadge = (state: EndpointState): Html =>
 const isFailing = ({ status, warning }: EndpointState): boolean => status === 'active' && warning !== null;
 
 /** How many deliveries wait, in words; they are counted up to a limit. */
-export const countWaiting = ({ pending, held }: Pick<EndpointState, 'pending' | 'held'>): string =>
+export const countWaiting = ({ pending, held }: { pending: number; held: number }): string =>
   t('webhooks.deliveries', { count: pending + held });
 
 /** State of an endpoint: what waits, and what can be done. `at`: its page. */
