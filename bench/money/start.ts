@@ -4,7 +4,7 @@
  * npm run bench:money -- off-policy [seeds]: estimates of other rankings alone
  * npm run bench:money -- random [count] [seed] [rankings]: worlds drawn from broad priors
  * npm run bench:money -- disturbed [seeds] [seed]: lost and late clicks, a pause, newcomers
- * npm run bench:money -- tables [folder]: public classification tables
+ * npm run bench:money -- tables FOLDER [SEEDS] [ANSWERS]: public classification tables
  * npm run bench:money -- size: what the model of a large catalogue takes
  */
 const [, , first] = process.argv;

@@ -7,9 +7,9 @@ import { logisticPerOffer } from './rivals.ts';
 import { cpcOffers, uniforms, type World, worldOf } from './world.ts';
 
 /*
- * npm run bench:money -- tables FOLDER [SEEDS] [TABLE]: classification tables as worlds. A class is an offer, columns
- * are custom attributes, and a click is likely where the offer is the row's class. FOLDER has a CSV file of each table,
- * with the class in its first column. The figures are of tables of Debian's r-cran-mlbench, written by R:
+ * npm run bench:money -- tables FOLDER [SEEDS] [ANSWERS] [TABLE]: classification tables as worlds. A class is an offer,
+ * columns are custom attributes, and a click is likely where the offer is the row's class. FOLDER has a CSV file of
+ * each table, with the class in its first column. The figures are of tables of Debian's r-cran-mlbench, written by R:
  *
  * library(mlbench)
  * for (t in c("Glass", "LetterRecognition", "Satellite", "Shuttle", "Soybean", "Vehicle", "Vowel", "Zoo")) {
@@ -18,10 +18,10 @@ import { cpcOffers, uniforms, type World, worldOf } from './world.ts';
  * }
  */
 const folder = process.argv[3] ?? '.';
-const [seeds, only] = [Number(process.argv[4] ?? 2), process.argv[5] ?? ''];
+const [seeds, only] = [Number(process.argv[4] ?? 2), process.argv[6] ?? ''];
+/** Answers of a run (count); a shorter table is played several times, each time in another order. */
+const rounds = Number(process.argv[5] ?? 20_000);
 
-/** Rounds of a run (count); a shorter table is played several times, each time in another order. */
-const rounds = 20_000;
 /** Groups that the numbers of a column are cut into, of about as many rows each (count). */
 const maxBins = 8;
 
@@ -126,7 +126,8 @@ for (const file of readdirSync(folder)
     process.stdout.write(`${lines.at(-1)}\n`);
   }
 }
-const text = `# tables
+const name = rounds === 20_000 ? 'tables' : `tables-${rounds}`;
+const text = `# ${name}
 
 Public classification tables (bench/money/tables.ts says where they are from): a class is an offer, columns are custom
 attributes, with numbers cut into at most ${maxBins} groups. A click comes with the first of the rates where the offer
@@ -142,4 +143,4 @@ of a publisher at most.
   .join(' | ')} |
 ${lines.join('\n')}
 `;
-if (only === '') writeFileSync('bench/results/tables.md', text);
+if (only === '') writeFileSync(`bench/results/${name}.md`, text);
