@@ -1,4 +1,4 @@
-/** The pages of the web views, as `assets/html` has them; a test compares them. */
+/** Generated from assets/html by make-templates.js: do not edit. */
 
 export const checkoutTemplate = `<!doctype html>
 <html lang="en">

@@ -1,0 +1,15 @@
+/** Writes src/templates.ts: the pages of assets/html as strings. Part of `npm run build`; a test fails while it is stale. */
+import { readFile, writeFile } from 'node:fs/promises';
+
+const pages = ['checkout', 'prefetch'];
+
+const constants = await Promise.all(
+  pages.map(async (page) => {
+    const text = await readFile(new URL(`../../assets/html/${page}.html`, import.meta.url), 'utf8');
+    return `export const ${page}Template = \`${text.replace(/[\\`]|\$\{/g, '\\$&')}\`;\n`;
+  }),
+);
+await writeFile(
+  new URL('src/templates.ts', import.meta.url),
+  `/** Generated from assets/html by make-templates.js: do not edit. */\n\n${constants.join('\n')}`,
+);
