@@ -10,6 +10,9 @@ const testLimitMs = 900_000;
 /** Tests nothing: it takes the pictures of the documentation (`npm run docs:images`). */
 const pictures = 'test/dashboard/images.test.ts';
 
+/** Seed of generated inputs; another one in each run. */
+const seed = process.env.TEST_SEED ?? String(Date.now() % 2 ** 31);
+
 export default defineConfig({
   resolve: {
     alias: {
@@ -24,6 +27,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...(process.env.UPDATE_IMAGES === undefined ? [pictures] : [])],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/seed.ts'],
+    env: { TEST_SEED: seed },
     testTimeout: testLimitMs,
     hookTimeout: testLimitMs,
     teardownTimeout: conditionLimitMs,

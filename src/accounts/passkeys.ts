@@ -1,16 +1,15 @@
-import {
-  type AuthenticationResponseJSON,
-  type AuthenticatorTransport,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  AuthenticatorTransport,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import type { Executor } from '../platform/db/pool.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { User } from '../shell/context.ts';
+
+/** Loaded at first use: loading takes about 0.5 s of processor time. */
+const webauthn = () => import('@simplewebauthn/server');
 
 /** Time between the page with a challenge and the answer of the device (milliseconds). */
 const challengeLifetimeMs = 15 * minuteMs;
@@ -74,7 +73,7 @@ async function descriptorsOf(executor: Executor, userId: number): Promise<Descri
 
 /** Begins to add a passkey: the device makes one that signs in alone, after its own check of the user. */
 export async function beginAdding(deps: Deps, executor: Executor, { id, email }: User): Promise<Ceremony> {
-  const options = await generateRegistrationOptions({
+  const options = await (await webauthn()).generateRegistrationOptions({
     rpName: 'Perkwire',
     rpID: rpIdOf(deps),
     userName: email,
@@ -97,12 +96,14 @@ export async function addPasskey(
   const challenge = open(deps, `add:${userId}`, sealed);
   const answer = parseAnswer<RegistrationResponseJSON>(response);
   if (challenge === null || answer === null) return false;
-  const verified = await verifyRegistrationResponse({
-    response: answer,
-    expectedChallenge: challenge.challenge,
-    expectedOrigin: deps.config.publicUrl,
-    expectedRPID: rpIdOf(deps),
-  }).catch(() => null);
+  const verified = await (await webauthn())
+    .verifyRegistrationResponse({
+      response: answer,
+      expectedChallenge: challenge.challenge,
+      expectedOrigin: deps.config.publicUrl,
+      expectedRPID: rpIdOf(deps),
+    })
+    .catch(() => null);
   if (verified === null || !verified.verified) return false;
   const { credential } = verified.registrationInfo;
   const { rowCount } = await executor.query(
@@ -133,7 +134,10 @@ export async function removePasskey(executor: Executor, userId: number, id: numb
 
 /** Begins a sign-in with a passkey alone, of whichever user. */
 export async function beginSignIn(deps: Deps): Promise<Ceremony> {
-  const options = await generateAuthenticationOptions({ rpID: rpIdOf(deps), userVerification: 'required' });
+  const options = await (await webauthn()).generateAuthenticationOptions({
+    rpID: rpIdOf(deps),
+    userVerification: 'required',
+  });
   return seal(deps, 'sign-in', options);
 }
 
@@ -141,7 +145,7 @@ export async function beginSignIn(deps: Deps): Promise<Ceremony> {
 export async function beginSecondFactor(deps: Deps, executor: Executor, userId: number): Promise<Ceremony | null> {
   const allowCredentials = await descriptorsOf(executor, userId);
   if (allowCredentials.length === 0) return null;
-  const options = await generateAuthenticationOptions({
+  const options = await (await webauthn()).generateAuthenticationOptions({
     rpID: rpIdOf(deps),
     allowCredentials,
     userVerification: 'required',
@@ -178,19 +182,21 @@ export async function acceptPasskey(
   );
   const [stored] = rows;
   if (stored === undefined) return null;
-  const verified = await verifyAuthenticationResponse({
-    response: answer,
-    expectedChallenge: challenge.challenge,
-    expectedOrigin: deps.config.publicUrl,
-    expectedRPID: rpIdOf(deps),
-    requireUserVerification: true,
-    credential: {
-      id: stored.credential_id.toString('base64url'),
-      publicKey: Uint8Array.from(stored.public_key),
-      counter: Number(stored.counter),
-      transports: stored.transports,
-    },
-  }).catch(() => null);
+  const verified = await (await webauthn())
+    .verifyAuthenticationResponse({
+      response: answer,
+      expectedChallenge: challenge.challenge,
+      expectedOrigin: deps.config.publicUrl,
+      expectedRPID: rpIdOf(deps),
+      requireUserVerification: true,
+      credential: {
+        id: stored.credential_id.toString('base64url'),
+        publicKey: Uint8Array.from(stored.public_key),
+        counter: Number(stored.counter),
+        transports: stored.transports,
+      },
+    })
+    .catch(() => null);
   if (verified === null || !verified.verified) return null;
   const { rowCount } = await executor.query(
     `update user_passkeys set counter = $2, last_used_at = $3, last_challenge_at = $4

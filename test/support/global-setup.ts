@@ -30,6 +30,7 @@ const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const made = new Map<string, Promise<Made<unknown>>>();
   const say = (text: string): void => project.vitest.logger.log(`set-up: ${text}`);
+  say(`TEST_SEED=${project.config.env.TEST_SEED} repeats the generated inputs of this run`);
   const make = async (name: keyof Resources): Promise<Made<unknown>> => {
     const startMs = performance.now();
     const one = await makers[name]();
