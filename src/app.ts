@@ -38,7 +38,7 @@ export async function buildApp({ contributions, deps, serveApi }: AppOptions): P
     await app.register(async (scope: App) => {
       registerHotBodyParsing(scope);
       const hot = createHotRoutes(scope, deps);
-      for (const { hotRoutes } of modules) await hotRoutes?.(scope, hot);
+      for (const { hotRoutes } of modules) await hotRoutes?.(scope, hot, contributions);
     });
   await app.register(async (scope: App) => {
     registerErrorHandling(scope, deps.failures, methodsAt);

@@ -51,9 +51,11 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const catalog = add(await createCatalog({ platform, buildIndex }));
   const accounts = add(createAccounts({ platform, catalog }));
   add(createAudiences({ platform, catalog }));
-  const eventLog = add(await createEventLog({ platform, catalog }));
+  // Events are stored when they are acknowledged, unless an event log takes them first.
+  let eventsStoredUntil = options.now;
+  ({ eventsStoredUntil } = add(await createEventLog({ platform, catalog })));
   const learning = add(createLearning({ platform, catalog }));
-  const budgets = add(createBudgets({ platform, catalog, eventLog, learning }));
+  const budgets = add(createBudgets({ platform, catalog, learning, eventsStoredUntil }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
   add(createDrafts({ platform, catalog }));
   const reports = add(createReports({ platform, catalog, accounts }));
@@ -62,8 +64,8 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const coupons = add(createCoupons({ platform, catalog }));
   const messages = add(createMessages({ platform, catalog, accounts }));
   add(createBrowser({ platform }));
-  const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
-  const tracking = add(createTracking({ platform, eventLog, coupons, offers }));
+  const offers = add(createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }));
+  const tracking = add(createTracking({ platform, coupons, offers }));
   add(createLandingPages({ platform, catalog }));
   add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
   add(createPrivacy({ platform, catalog, accounts }));

@@ -1,5 +1,4 @@
 import type { Catalog } from '../catalog/module.ts';
-import type { EventLogModule } from '../event-log/module.ts';
 import type { Learning } from '../learning/module.ts';
 import { type HighRates, highRatesOf } from '../learning/score.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -15,13 +14,19 @@ import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from './u
 
 export type Budgets = ReturnType<typeof createBudgets>;
 
-type Needs = { platform: Platform; catalog: Catalog; eventLog: EventLogModule; learning: Pick<Learning, 'model'> };
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  learning: Pick<Learning, 'model'>;
+  /** Epoch milliseconds: all events that were acknowledged before are stored. */
+  eventsStoredUntil: () => number;
+};
 
 /** Of offers that are no more, nothing is let go early. */
 const noRates: HighRates = { click: 1, conversion: 1 };
 
 /** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
-export function createBudgets({ platform, catalog: { store: catalog }, eventLog, learning }: Needs) {
+export function createBudgets({ platform, catalog: { store: catalog }, learning, eventsStoredUntil }: Needs) {
   const { pool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });
   const slices = createSlices({ pool, catalog, logger, now, usage });
@@ -53,7 +58,7 @@ export function createBudgets({ platform, catalog: { store: catalog }, eventLog,
       pauseMs: 1000,
       locks: 'due rows of cap_reservations, or expired ones of cap_slices (skip locked), then rows of campaign_usage',
       run: async () => {
-        await releaseDueReservations(pool, eventLog.storedUntil(), ratesOf);
+        await releaseDueReservations(pool, eventsStoredUntil(), ratesOf);
         await releaseExpiredSlices(pool);
       },
     },

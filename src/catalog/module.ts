@@ -4,6 +4,7 @@ import type { Resource } from '../management/resource.ts';
 import { createManagement, type PermissionEntry } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { retryStart } from '../platform/db/retry-start.ts';
+import { healthRoutes } from '../platform/health/routes.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
 import { createSigner } from '../platform/security/tracking-token.ts';
@@ -35,6 +36,7 @@ import { applyCatalogRetention, managementRoutes } from './resources/routes.ts';
 import { sequenceRules } from './resources/sequence-rules.ts';
 import { themes } from './resources/themes.ts';
 import { registerCatalogMetrics, startCatalogStore } from './store.ts';
+import type { EventLog } from './tracked-event.ts';
 import type { BuildIndex } from './types.ts';
 
 type PageContributions = { http: ManagementHttp; extensions: PageExtensions; management: ManagementClient };
@@ -75,6 +77,8 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     permissions,
     navigation,
     retention: applyCatalogRetention,
+    probes: async (app: App, { eventLog }: { eventLog: EventLog | null }) =>
+      void (await app.register(healthRoutes, { dbHealth, catalogVersion: () => store.current().version, eventLog })),
     publicRoutes: async (open: App) => void (await open.register(imageRoutes, platform.deps)),
     routes: async (app: App, { http, extensions }: { http: ManagementHttp; extensions: PageExtensions }) => {
       const { imageStore, publicUrl } = config;

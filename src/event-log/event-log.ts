@@ -1,22 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import type { EventLog } from '../catalog/tracked-event.ts';
 import type { EventLogSetting } from '../config.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
 import { StartupError } from '../platform/startup-error.ts';
 import { connectToLog, ForeignStreamError, type LogConnection } from './jetstream.ts';
-import { encodeMessage, type LoggedEvent } from './message.ts';
+import { encodeMessage } from './message.ts';
 import { storedUntil } from './positions.ts';
 
 /** The event log as this process sees it (docs/operations.md#event-log). */
-export type EventLog = {
-  /** Whether it takes events: the last append succeeded, and the connection stands. */
-  isUp: () => boolean;
+export type OpenEventLog = EventLog & {
   /** null while there is no connection. */
   connection: () => LogConnection | null;
-  /** Appends events of one partition. Rejects where that took too long: they may be in the log, or not. */
-  append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
   /** Epoch milliseconds: all events that were in the log at this time are stored. */
   storedUntil: () => number;
   /** Reads `storedUntil` from the database. */
@@ -24,7 +21,7 @@ export type EventLog = {
   close: () => Promise<void>;
 };
 
-/** Sequences of events (count): those of one session are in one. All processes must agree on it. */
+/** Number of partitions: the events of a session are in one. All processes must agree on it. */
 export const partitions = 4;
 
 /** The random end of a UUIDv7 spreads sessions evenly. */
@@ -42,7 +39,7 @@ export async function openEventLog(
   setting: EventLogSetting,
   logger: Logger,
   connect: typeof connectToLog = connectToLog,
-): Promise<EventLog> {
+): Promise<OpenEventLog> {
   const writer = randomUUID();
   let connection: LogConnection | null = null;
   let up = false;
@@ -100,6 +97,8 @@ export async function openEventLog(
     throw new StartupError((foreign as ForeignStreamError).message);
   }
   return {
+    partitions,
+    partitionOf,
     isUp: () => up && connection !== null,
     connection: () => connection,
     append: async (partition, events, limitMs) => {

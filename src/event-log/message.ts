@@ -1,13 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { kindsWith } from '../catalog/event-kinds.ts';
-import type { TrackedEvent } from './tracked-event.ts';
-
-/** An event as the log keeps it: what it counts for is decided when it is stored (docs/operations.md#event-log). */
-export type LoggedEvent = TrackedEvent & {
-  /** Of a "no thanks": days of the opt-out; null: for good. */
-  optOutDays?: number | null;
-};
+import type { LoggedEvent } from '../catalog/tracked-event.ts';
 
 /** Grows with every change that an earlier version of the program cannot read. */
 const version = 1;

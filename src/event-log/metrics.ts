@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
+import type { EventLog } from '../catalog/tracked-event.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
-import type { EventLog } from './event-log.ts';
 
-type GaugeDeps = { pool: pg.Pool; eventLog: Pick<EventLog, 'isUp'> | null; now: () => number };
+type GaugeDeps = { pool: pg.Pool; eventLog: EventLog | null; now: () => number };
 
 const maxAgeMs = 5_000;
 

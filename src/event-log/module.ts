@@ -1,38 +1,41 @@
 import type { Catalog } from '../catalog/module.ts';
-import { healthRoutes } from '../platform/health/routes.ts';
-import type { App } from '../platform/http/app.ts';
+import type { StoreEvents } from '../catalog/tracked-event.ts';
 import { everyRole, type Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
-import { openEventLog } from './event-log.ts';
+import { startLogConsumer } from './consumer.ts';
+import { type OpenEventLog, openEventLog } from './event-log.ts';
 import { registerEventLogMetrics } from './metrics.ts';
 
-export type EventLogModule = Awaited<ReturnType<typeof createEventLog>>;
+type Needs = { platform: Platform; catalog: Catalog };
 
 /** The log that takes events before PostgreSQL stores them, where EVENT_LOG_URL names one. */
-export async function createEventLog({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
+export async function createEventLog({ platform, catalog: { store: catalog } }: Needs) {
   const { config, pool, logger, metrics, dbHealth, now } = platform.deps;
   const log = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);
   registerEventLogMetrics(metrics.registry, { pool, eventLog: log, now });
-  const jobs: Job[] = [];
-  if (log !== null)
-    jobs.push({
+  const jobsOf = (eventLog: OpenEventLog, storeEvents: StoreEvents): readonly Job[] => [
+    {
       name: 'event log position',
       roles: everyRole,
       pauseMs: 1000,
       locks: 'none: reads event_log_positions into memory',
-      run: () => log.refresh(pool),
-    });
+      run: () => eventLog.refresh(pool),
+    },
+    {
+      name: 'event log',
+      roles: ['worker'],
+      locks: 'leases in event_log_positions; a row of it, then what the events need',
+      start: () => startLogConsumer({ pool, dbHealth, catalog, storeEvents, logger, now }, eventLog),
+    },
+  ];
   return {
     name: 'event-log',
     rank: 50,
-    log,
+    ...(log !== null && { eventLog: log }),
     /** Epoch milliseconds: all events that were acknowledged before are stored. */
-    storedUntil: log === null ? now : () => Math.min(now(), log.storedUntil()),
-    probes: async (app: App) => {
-      const catalogVersion = () => catalog.store.current().version;
-      await app.register(healthRoutes, { dbHealth, catalogVersion, eventLog: log });
-    },
-    jobs: () => jobs,
+    eventsStoredUntil: log === null ? now : () => Math.min(now(), log.storedUntil()),
+    jobs: ({ storeEvents }: { storeEvents: StoreEvents | null }) =>
+      log === null || storeEvents === null ? [] : jobsOf(log, storeEvents),
     close: async () => log?.close(),
   };
 }

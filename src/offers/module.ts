@@ -9,7 +9,6 @@ import type { Card, PageExtensions } from '../catalog/page-extensions.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
 import { indexOf } from '../decision/decide.ts';
-import type { EventLogModule } from '../event-log/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ModelSource } from '../learning/source.ts';
 import { createAlone } from '../management/alone.ts';
@@ -62,13 +61,14 @@ type Needs = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
-  eventLog: EventLogModule;
   learning: Learning;
   budgets: Budgets;
+  /** Epoch milliseconds: all events that were acknowledged before are stored. */
+  eventsStoredUntil: () => number;
 };
 
 /** Fetch-offers: which offers a user is shown, and what was decided why. */
-export function createOffers({ platform, catalog, accounts, eventLog, learning, budgets }: Needs) {
+export function createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }: Needs) {
   const { now, metrics } = platform.deps;
   const deps: OfferDeps = {
     ...platform.deps,
@@ -82,7 +82,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     liveCalls: createLiveCalls(now),
     outcomes: createOutcomeSampler({ now }),
     fetchMeter: createFetchMeter(metrics.registry),
-    eventsStoredUntil: eventLog.storedUntil,
+    eventsStoredUntil,
   };
   const service = createOfferService(deps);
   const check = createRankingCheck(deps);

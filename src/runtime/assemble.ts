@@ -41,6 +41,8 @@ export function assemble(
     commands: modules.flatMap((module) => module.commands ?? []),
     userData: userDataOf(modules),
     examples: single(modules, 'examples'),
+    eventLog: single(modules, 'eventLog'),
+    storeEvents: single(modules, 'storeEvents'),
     perkStages: single(modules, 'perkStages'),
     chatChannels: single(modules, 'chatChannels'),
     extensions: extensionsOf(modules),
@@ -77,7 +79,7 @@ const uniqueKeys: Readonly<Record<string, (module: Module) => readonly string[]>
 };
 
 const singleSteps = ['findSessions', 'eraseSessions'] as const;
-const singleMembers = ['examples', 'propose', 'perkStages', 'chatChannels'] as const;
+const singleMembers = ['examples', 'propose', 'eventLog', 'storeEvents', 'perkStages', 'chatChannels'] as const;
 
 /** @throws Error naming both modules and the key */
 function refuseDuplicates(modules: readonly Module[]): void {

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { PageExtensions } from '../catalog/page-extensions.ts';
+import type { EventLog, StoreEvents } from '../catalog/tracked-event.ts';
 import type { Command } from '../command-line/command.ts';
 import type { Additions } from '../management/additions.ts';
 import type { Proposal } from '../management/approval.ts';
@@ -41,6 +42,10 @@ export type Module = {
   extensions?: Partial<PageExtensions>;
   /** Computed fields of rows of other modules, by the kind of row. */
   rowAdditions?: Readonly<Record<string, Additions>>;
+  /** Takes events before PostgreSQL stores them. One module has it. */
+  eventLog?: EventLog;
+  /** Stores the events of the event log. One module has it. */
+  storeEvents?: StoreEvents;
   /** Counts the stages of perks in the funnel. One module has it. */
   perkStages?: CountPerkStages;
   /** Sends reports to chats. One module has it. */
@@ -58,7 +63,7 @@ export type Module = {
   /** Routes of processes of every role. */
   probes?: (app: App, contributions: Contributions) => Promise<void>;
   /** The most frequent public routes, in a scope without hooks. */
-  hotRoutes?: (scope: App, hot: HotRoutes) => Promise<void>;
+  hotRoutes?: (scope: App, hot: HotRoutes, contributions: Contributions) => Promise<void>;
   /** Hooks of all other public routes. */
   observe?: (open: App) => void;
   /** Routes that pages of any origin may call. */
@@ -84,6 +89,9 @@ export type Contributions = {
   userData: UserDataSteps;
   /** null outside of the demo. */
   examples: LiveExamples | null;
+  /** null: events go straight to PostgreSQL. */
+  eventLog: EventLog | null;
+  storeEvents: StoreEvents | null;
   perkStages: CountPerkStages | null;
   chatChannels: ChatChannels | null;
   extensions: PageExtensions;

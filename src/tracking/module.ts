@@ -1,7 +1,9 @@
+import type { EventLog, LoggedEvent } from '../catalog/tracked-event.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import type { CouponIssuer } from '../coupons/issuer.ts';
 import type { Coupons } from '../coupons/module.ts';
-import type { EventLogModule } from '../event-log/module.ts';
 import type { Offers } from '../offers/module.ts';
+import type { Transaction } from '../platform/db/pool.ts';
 import type { App } from '../platform/http/app.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -15,30 +17,33 @@ import { clickRoutes } from './clicks/routes.ts';
 import { conversionEvent } from './conversions/event-type.ts';
 import { conversionRoutes } from './conversions/routes.ts';
 import { createEventMeter } from './event-rows.ts';
-import { startLogConsumer } from './log/consumer.ts';
-import { createLogRecorder } from './log/log-recorder.ts';
+import { createLogRecorder } from './log-recorder.ts';
 import type { TrackingDeps } from './ports.ts';
 import { createRecorder } from './recorder.ts';
 import { createRobotTraffic } from './robot-traffic.ts';
+import { storeEvents } from './store-events.ts';
 import { createTestClick } from './test-click.ts';
 import { applyTrackingRetention, eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
 import { createTokenVerifier } from './verify-token.ts';
+import { createWriters } from './writers.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
-type Needs = { platform: Platform; eventLog: EventLogModule; coupons: Coupons; offers: Offers };
+type Needs = { platform: Platform; coupons: Coupons; offers: Offers };
+type WithLog = { eventLog: EventLog | null };
 
 /** Beacons, clicks and conversions. */
-export function createTracking({ platform, eventLog: { log }, coupons, offers }: Needs) {
+export function createTracking({ platform, coupons, offers }: Needs) {
   const eventMeter = createEventMeter(platform.deps.metrics.registry);
-  const deps: TrackingDeps = { ...offers.deps, eventMeter, eventLog: log };
+  const deps: TrackingDeps = { ...offers.deps, eventMeter };
+  const writers = createWriters(eventMeter);
   const robotTraffic = createRobotTraffic();
   let opened: ReturnType<typeof createTrackingRoutes> | null = null;
-  const routes = () => {
-    opened ??= createTrackingRoutes({ ...deps, coupons: coupons.issuer, robotTraffic });
+  const routesWith = ({ eventLog }: WithLog) => {
+    opened ??= createTrackingRoutes({ ...deps, eventLog, coupons: coupons.issuer, robotTraffic });
     return opened;
   };
-  const jobs: Job[] = [
+  const jobs: readonly Job[] = [
     {
       name: 'campaign events',
       roles: ['worker'],
@@ -54,13 +59,6 @@ export function createTracking({ platform, eventLog: { log }, coupons, offers }:
       run: async () => robotTraffic.addNotices(deps.notices),
     },
   ];
-  if (log !== null)
-    jobs.push({
-      name: 'event log',
-      roles: ['worker'],
-      locks: 'leases in event_log_positions; a row of it, then what the events need',
-      start: () => startLogConsumer(deps, log),
-    });
   return {
     name: 'tracking',
     rank: 170,
@@ -72,11 +70,13 @@ export function createTracking({ platform, eventLog: { log }, coupons, offers }:
       eraseWithSessions: eraseTransactionIds,
       exports: { events: exportEvents, conversions: exportConversions },
     },
-    hotRoutes: async (scope: App, hot: HotRoutes) => {
-      await scope.register((plugin: App) => routes().beacons(plugin, hot));
+    storeEvents: (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) =>
+      storeEvents(executor, snapshot, writers, events),
+    hotRoutes: async (scope: App, hot: HotRoutes, contributions: WithLog) => {
+      await scope.register((plugin: App) => routesWith(contributions).beacons(plugin, hot));
     },
-    publicRoutes: async (open: App) => {
-      await open.register(routes().clicks);
+    publicRoutes: async (open: App, contributions: WithLog) => {
+      await open.register(routesWith(contributions).clicks);
       await open.register(conversionRoutes, deps);
     },
     jobs: () => jobs,
@@ -85,7 +85,8 @@ export function createTracking({ platform, eventLog: { log }, coupons, offers }:
 
 type RouteNeeds = Parameters<typeof createTokenVerifier>[0] &
   Omit<Parameters<typeof createRecorder>[0], 'pool'> &
-  Pick<TrackingDeps, 'config' | 'failures' | 'eventLog' | 'flushPool'> & { coupons: CouponIssuer };
+  Pick<TrackingDeps, 'config' | 'failures' | 'flushPool'> &
+  WithLog & { coupons: CouponIssuer };
 
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
 function createTrackingRoutes(deps: RouteNeeds) {

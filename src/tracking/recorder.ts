@@ -1,6 +1,6 @@
 import { rulesOf } from '../catalog/event-kinds.ts';
+import type { TrackedEvent } from '../catalog/tracked-event.ts';
 import type { Campaign } from '../catalog/types.ts';
-import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
 import { transaction } from '../platform/db/pool.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';

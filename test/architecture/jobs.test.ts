@@ -7,7 +7,7 @@ const periodic: Record<string, string> = {
   'src/catalog/store.ts': 'the catalogue poll is part of an open snapshot, without which no process serves',
   'src/platform/db/health.ts': 'its ticks measure the time that the process had; jobs wait for its state',
   'src/event-log/event-log.ts': 'its probe is part of an open event log: what answers beacons waits for it',
-  'src/tracking/log/consumer.ts': 'the pause of the job "event log" in a partition without messages',
+  'src/event-log/consumer.ts': 'the pause of the job "event log" in a partition without messages',
   'src/webhooks/dispatcher/worker.ts': 'the poll of the job "webhook dispatcher"',
 };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openEventLog, partitionOf, partitions } from '../../src/event-log/event-log.ts';
+import { type OpenEventLog, openEventLog, partitionOf, partitions } from '../../src/event-log/event-log.ts';
 import { connectToLog, type LogConnection } from '../../src/event-log/jetstream.ts';
 import { encodeMessage } from '../../src/event-log/message.ts';
 import type { Stoppable } from '../../src/platform/jobs.ts';
@@ -39,6 +39,9 @@ const lagOf = async (t: TestApp): Promise<number[]> =>
   [...(await metricsOf(t)).matchAll(/^perkwire_event_log_lag_seconds\{[^}]*\} (\S+)$/gm)].map(([, value]) =>
     Number(value),
   );
+
+/** The log that the application has opened. */
+const openLogOf = ({ contributions }: TestApp) => contributions.eventLog as OpenEventLog | null;
 
 describe.skipIf(!hasNats)('the event log', () => {
   let nats: NatsServers;
@@ -141,7 +144,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     expect(await storedOf(offer)).toEqual(expect.arrayContaining(['impression']));
     expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: false });
     await nats.start(0);
-    await expect.poll(() => t.deps.eventLog?.isUp()).toBe(true);
+    await expect.poll(() => openLogOf(t)?.isUp()).toBe(true);
     const next = await showOffer(t);
     await cut();
     expect(await statusesOf([next.pixel])).toEqual([200]);
@@ -177,7 +180,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     const offer = await showOffer(t);
     const partition = partitionOf(offer.sessionId);
     const tooOld = trackedEvent('00000000-0000-7000-8000-0000000000'.padEnd(36, offer.sessionId.slice(-2)));
-    const log = t.deps.eventLog?.connection() as LogConnection;
+    const log = openLogOf(t)?.connection() as LogConnection;
     await log.append(partition, Buffer.from('{"version":1,"events":7}'), 'unreadable', 1000);
     await log.append(partitionOf(tooOld.sessionId), encodeMessage([tooOld]), 'refused', 1000);
     await statusesOf([offer.pixel]);
@@ -207,7 +210,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await call(t, offer.pixel);
     const clickId = await clickIdOf(t, offer.click_url);
     await t.pool.query("update event_log_positions set stored_until = now() - interval '1 minute'");
-    await t.deps.eventLog?.refresh(t.pool);
+    await openLogOf(t)?.refresh(t.pool);
     const ages = [90_000, 180_000, 200_000];
     const [recent, old, first] = ages.map((ageMs) => newUuid7(Date.now() - ageMs)) as [string, string, string];
     const reserve = (ids: readonly string[]) =>
@@ -232,7 +235,7 @@ describe.skipIf(!hasNats)('the event log', () => {
   test('a consumer that is an hour behind changes nothing for clients, and stores each event at its time', async () => {
     await jobs.stop();
     const hourAgoMs = Date.now() - hourMs;
-    const log = t.deps.eventLog?.connection() as LogConnection;
+    const log = openLogOf(t)?.connection() as LogConnection;
     const sessions = Array.from({ length: 200 }, () => newUuid7(hourAgoMs));
     for (const id of sessions) {
       const events = [
@@ -243,7 +246,7 @@ describe.skipIf(!hasNats)('the event log', () => {
         await log.append(partitionOf(id), encodeMessage([event]), `${id} ${event.kind}`, 1000);
     }
     await t.pool.query("update event_log_positions set stored_until = now() - interval '1 hour'");
-    await t.deps.eventLog?.refresh(t.pool);
+    await openLogOf(t)?.refresh(t.pool);
     const lagS = async (): Promise<number> => (await lagOf(t)).reduce((most, seconds) => Math.max(most, seconds), 0);
     await expect.poll(lagS).toBeGreaterThanOrEqual(3600);
     expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: true });

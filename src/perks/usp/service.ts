@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
+import type { PerkEvent } from '../../catalog/tracked-event.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import type { PerkEvent } from '../../event-log/tracked-event.ts';
 import type { MessageOutbox } from '../../messages/outbox.ts';
 import type { Recipient } from '../../messages/recipient.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';

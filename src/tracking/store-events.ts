@@ -1,11 +1,10 @@
-import type { CountedEvent } from '../../budgets/count.ts';
-import { lockUsersOf } from '../../budgets/history.ts';
-import type { Campaign, Snapshot } from '../../catalog/types.ts';
-import type { LoggedEvent } from '../../event-log/message.ts';
-import type { TrackedEvent } from '../../event-log/tracked-event.ts';
-import type { Transaction } from '../../platform/db/pool.ts';
-import type { NoThanks } from '../beacons/insert-no-thanks.ts';
-import type { Click } from '../clicks/insert-clicks.ts';
+import type { CountedEvent } from '../budgets/count.ts';
+import { lockUsersOf } from '../budgets/history.ts';
+import type { LoggedEvent, TrackedEvent } from '../catalog/tracked-event.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
+import type { Transaction } from '../platform/db/pool.ts';
+import type { NoThanks } from './beacons/insert-no-thanks.ts';
+import type { Click } from './clicks/insert-clicks.ts';
 import {
   type Counted,
   countWritten,
@@ -13,7 +12,7 @@ import {
   needsTransaction,
   type Writers,
   writeUncounted,
-} from '../writers.ts';
+} from './writers.ts';
 
 /**
  * Stores events of the log in the transaction of `executor`, with the counts and checks that they would have without a

@@ -1,11 +1,12 @@
-import type { LogConnection, LogMessage } from '../../event-log/jetstream.ts';
-import { encodeMessage, type LoggedEvent, type UnreadableMessageError } from '../../event-log/message.ts';
-import { type Lease, movePosition, type Reject, setAside } from '../../event-log/positions.ts';
-import { transaction } from '../../platform/db/pool.ts';
-import { minuteMs } from '../../platform/lib/time.ts';
-import type { TrackingDeps } from '../ports.ts';
-import { createWriters } from '../writers.ts';
-import { storeEvents } from './store.ts';
+import type pg from 'pg';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { LoggedEvent, StoreEvents } from '../catalog/tracked-event.ts';
+import { transaction } from '../platform/db/pool.ts';
+import { minuteMs } from '../platform/lib/time.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { LogConnection, LogMessage } from './jetstream.ts';
+import { encodeMessage, type UnreadableMessageError } from './message.ts';
+import { type Lease, movePosition, type Reject, setAside } from './positions.ts';
 
 /** A message with its events, or why it cannot be read. */
 export type Decoded = LogMessage & { content: LoggedEvent[] | UnreadableMessageError };
@@ -18,7 +19,13 @@ export type MessageStore = {
   noteIdle: () => Promise<boolean>;
 };
 
-type StoreDeps = Pick<TrackingDeps, 'pool' | 'catalog' | 'eventMeter' | 'logger' | 'now'>;
+export type StoreDeps = {
+  pool: pg.Pool;
+  catalog: CatalogStore;
+  storeEvents: StoreEvents;
+  logger: Logger;
+  now: () => number;
+};
 
 /**
  * Stored messages stay in the log for so long (milliseconds): a database that comes back without its last transactions,
@@ -27,12 +34,11 @@ type StoreDeps = Pick<TrackingDeps, 'pool' | 'catalog' | 'eventMeter' | 'logger'
 const keptMs = 60 * minuteMs;
 
 export function openMessageStore(
-  { pool, catalog, eventMeter, logger, now }: StoreDeps,
+  { pool, catalog, storeEvents, logger, now }: StoreDeps,
   connection: LogConnection,
   lease: Lease,
   position: number,
 ): MessageStore {
-  const writers = createWriters(eventMeter);
   let last = position;
   const remove = createRemover(connection, lease.partition, now);
 
@@ -45,7 +51,7 @@ export function openMessageStore(
       if (!(await movePosition(executor, lease, step))) return false;
       const rejected = new Set(rejects.map(({ sequence }) => sequence));
       const stored = messages.filter(({ sequence }) => !rejected.has(sequence));
-      await storeEvents(executor, catalog.current(), writers, stored.flatMap(eventsOf));
+      await storeEvents(executor, catalog.current(), stored.flatMap(eventsOf));
       for (const reject of rejects) await setAside(executor, lease, reject);
       return true;
     });
@@ -72,7 +78,7 @@ export function openMessageStore(
     let error = '';
     for (const event of eventsOf(message)) {
       try {
-        await transaction(pool, (executor) => storeEvents(executor, catalog.current(), writers, [event]));
+        await transaction(pool, (executor) => storeEvents(executor, catalog.current(), [event]));
       } catch (err) {
         if (!isInvalidData(err)) throw err;
         refused.push(event);

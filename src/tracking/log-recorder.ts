@@ -1,11 +1,11 @@
-import { rulesOf } from '../../catalog/event-kinds.ts';
-import type { Campaign } from '../../catalog/types.ts';
-import { type EventLog, partitionOf, partitions } from '../../event-log/event-log.ts';
-import type { LoggedEvent } from '../../event-log/message.ts';
-import { createBatcher } from '../../platform/db/batcher.ts';
-import type { Click, ClickSession } from '../clicks/insert-clicks.ts';
-import type { TrackingDeps } from '../ports.ts';
-import { batchLimits, type Recorder } from '../recorder.ts';
+import { rulesOf } from '../catalog/event-kinds.ts';
+import type { EventLog, LoggedEvent } from '../catalog/tracked-event.ts';
+import type { Campaign } from '../catalog/types.ts';
+import type { BatchMeters } from '../platform/db/batch.ts';
+import { createBatcher } from '../platform/db/batcher.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
+import type { Click, ClickSession } from './clicks/insert-clicks.ts';
+import { batchLimits, type Recorder } from './recorder.ts';
 
 /** An event, and how it is stored where the log cannot take it. */
 type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };
@@ -24,9 +24,9 @@ const maxConcurrentBatches = 4;
 export function createLogRecorder(
   log: EventLog,
   direct: Recorder,
-  { dbHealth, batchMeters }: Pick<TrackingDeps, 'dbHealth' | 'batchMeters'>,
+  { dbHealth, batchMeters }: { dbHealth: DatabaseHealth; batchMeters: BatchMeters },
 ): Recorder {
-  const batchers = Array.from({ length: partitions }, (_, partition) =>
+  const batchers = Array.from({ length: log.partitions }, (_, partition) =>
     createBatcher<Item, void>({
       ...batchLimits,
       maxConcurrentBatches,
@@ -41,7 +41,7 @@ export function createLogRecorder(
       },
     }),
   );
-  const add = async (item: Item): Promise<void> => batchers[partitionOf(item.event.sessionId)]?.add(item);
+  const add = async (item: Item): Promise<void> => batchers[log.partitionOf(item.event.sessionId)]?.add(item);
 
   /** What the landing page needs of the session is read where it can be; a click is followed in any case. */
   const sessionOf = (click: Click, campaign: Campaign): Promise<ClickSession | null> =>

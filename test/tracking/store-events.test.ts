@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Offer } from '../../../src/catalog/types.ts';
-import type { LoggedEvent } from '../../../src/event-log/message.ts';
-import { transaction } from '../../../src/platform/db/pool.ts';
-import type { TokenClaims } from '../../../src/platform/security/tracking-token.ts';
-import { storeEvents } from '../../../src/tracking/log/store.ts';
-import { createWriters } from '../../../src/tracking/writers.ts';
-import { untilWaiting } from '../../support/locks.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { showOffer, tokenOf, trackedEvent } from '../journey.ts';
+import type { LoggedEvent } from '../../src/catalog/tracked-event.ts';
+import type { Offer } from '../../src/catalog/types.ts';
+import { transaction } from '../../src/platform/db/pool.ts';
+import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
+import { storeEvents } from '../../src/tracking/store-events.ts';
+import { createWriters } from '../../src/tracking/writers.ts';
+import { untilWaiting } from '../support/locks.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { showOffer, tokenOf, trackedEvent } from './journey.ts';
 
 let t: TestApp;
 beforeAll(async () => {

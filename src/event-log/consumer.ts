@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EventLog, partitions } from '../../event-log/event-log.ts';
-import type { LogConnection } from '../../event-log/jetstream.ts';
-import { decodeMessage, LaterVersionError, type LoggedEvent, UnreadableMessageError } from '../../event-log/message.ts';
-import { endLease, ensurePositions, type Lease, takeLease } from '../../event-log/positions.ts';
-import { isDatabaseUnavailable } from '../../platform/db/pool.ts';
-import { retryStart } from '../../platform/db/retry-start.ts';
-import type { TrackingDeps } from '../ports.ts';
-import { type Decoded, type MessageStore, openMessageStore } from './message-store.ts';
+import type { LoggedEvent } from '../catalog/tracked-event.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
+import { isDatabaseUnavailable } from '../platform/db/pool.ts';
+import { retryStart } from '../platform/db/retry-start.ts';
+import { type OpenEventLog, partitions } from './event-log.ts';
+import type { LogConnection } from './jetstream.ts';
+import { decodeMessage, LaterVersionError, UnreadableMessageError } from './message.ts';
+import { type Decoded, type MessageStore, openMessageStore, type StoreDeps } from './message-store.ts';
+import { endLease, ensurePositions, type Lease, takeLease } from './positions.ts';
 
-type ConsumerDeps = Pick<TrackingDeps, 'pool' | 'dbHealth' | 'catalog' | 'eventMeter' | 'logger' | 'now'>;
+type ConsumerDeps = StoreDeps & { dbHealth: DatabaseHealth };
 
 /** Events in one transaction, about (count). */
 const maxEvents = 2_000;
@@ -19,7 +20,7 @@ const retryMs = 500;
 const idleMs = 1_000;
 
 /** Stores the messages of the log, each exactly once; one process a partition (docs/operations.md#event-log). */
-export async function startLogConsumer(deps: ConsumerDeps, log: EventLog): Promise<{ stop: () => Promise<void> }> {
+export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): Promise<{ stop: () => Promise<void> }> {
   const holder = randomUUID();
   const stopping = new AbortController();
   await retryStart(() => ensurePositions(deps.pool, partitions));

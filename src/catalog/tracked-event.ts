@@ -1,5 +1,7 @@
-import type { EventKind, TrackedKind } from '../catalog/event-kinds.ts';
+import type { Transaction } from '../platform/db/pool.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
+import type { EventKind, TrackedKind } from './event-kinds.ts';
+import type { Snapshot } from './types.ts';
 
 /** What makes an invalid click or another suspicious event, excluded from counts, caps and revenue. */
 export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
@@ -27,3 +29,23 @@ export type TrackedEvent = StoredEvent<TrackedKind>;
 
 /** An event of a perk: an offer saved to the wallet, or selected when its session was wrapped. */
 export type PerkEvent = StoredEvent<'save' | 'selection'>;
+
+/** A tracked event as an event log keeps it. */
+export type LoggedEvent = TrackedEvent & {
+  /** Length of the opt-out of a "no thanks", in days; null: forever. */
+  optOutDays?: number | null;
+};
+
+/** Stores logged events in a transaction, with the counts and checks that they would have without a log. */
+export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
+
+/** A log that takes events before PostgreSQL stores them. */
+export type EventLog = {
+  partitions: number;
+  /** Partition of the events of a session. */
+  partitionOf: (sessionId: string) => number;
+  /** Whether the log takes events. */
+  isUp: () => boolean;
+  /** Appends events of one partition. Rejects where that takes too long: they may be in the log, or not. */
+  append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
+};
