@@ -26,7 +26,6 @@ import { secondFactorPages } from './pages/second-factor.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { callbackPath, singleSignOnPages } from './pages/single-sign-on.ts';
 import { userPages } from './pages/users.ts';
-import type { AccountDeps } from './ports.ts';
 import { createRevert } from './revert.ts';
 import { rolesOf } from './roles.ts';
 import { createSessionCheck } from './sessions.ts';
@@ -36,14 +35,13 @@ export type Accounts = ReturnType<typeof createAccounts>;
 
 /** Who may do what: users with their sessions and sign-in, keys, and the audit log. */
 export function createAccounts({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
-  const { config, mailer, now } = platform.deps;
-  const { store, management } = catalog;
-  const uses = createKeyUses(platform.deps.pool, now);
+  const { config, pool, mailer, failures, geo, logger, secretBox, now } = platform.deps;
+  const { store } = catalog;
+  const uses = createKeyUses(pool, now);
   const auth = createKeyAuthenticator(store, now, uses);
-  const deps: AccountDeps = { ...platform.deps, catalog: store, management, auth };
+  const deps = { pool, catalog: store, config, secretBox, mailer, failures, geo, logger, now };
   const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
   const revert = createRevert(catalog.revertible);
-  const { pool } = platform.deps;
   const host = new URL(config.publicUrl).hostname;
   const { auditSyslog: setting } = config;
   const syslogJobs = setting === null ? [] : [syslogJob({ pool, setting, host })];
@@ -60,7 +58,7 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
     commands: accountCommands,
     auth,
     checkKey: createKeyCheck(store, now),
-    checkSession: createSessionCheck(platform.deps.pool, now),
+    checkSession: createSessionCheck(pool, now),
     permissions,
     navigation,
     rowAdditions: { keys: keyAdditions },

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { findExpiringKeys } from '../accounts/keys.ts';
-import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reached-budgets.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { readStock } from '../coupons/stock.ts';
 import { readLearningState } from '../learning/health.ts';
 import { findRefusedMessages } from '../messages/store.ts';
@@ -11,7 +11,7 @@ import { findPlacementDrops, type PlacementDrop } from '../reports/placement-dro
 import type { AlertFact } from './kinds.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
-type CheckDeps = { pool: pg.Pool; catalog: AccountDeps['catalog']; now: () => number };
+type CheckDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
 /** One process at a time looks at what lasts. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";

@@ -9,7 +9,6 @@ import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import type { Webhooks } from '../webhooks/module.ts';
-import type { WebhookDeps } from '../webhooks/ports.ts';
 import { sendOperationalEvents } from '../webhooks/send-operational.ts';
 import { checkBudgets, checkCoupons, checkKeys, checkLearning, checkMessages, checkPlacements } from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
@@ -20,17 +19,10 @@ import { chatChannelsOf, sendAlertMessages } from './send.ts';
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; reports: Reports };
 
 /** What people are told of: in the inbox, by mail and by chat. */
-export function createAlerts({ platform, catalog, accounts, webhooks }: Needs) {
-  const { pool, dbHealth } = platform.deps;
-  const deps: WebhookDeps = {
-    ...platform.deps,
-    catalog: catalog.store,
-    management: catalog.management,
-    auth: accounts.auth,
-    sender: webhooks.sender,
-    activity: webhooks.activity,
-    dispatcherMetrics: webhooks.dispatcherMetrics,
-  };
+export function createAlerts({ platform, catalog, webhooks }: Needs) {
+  const { config, pool, dbHealth, mailer, secretBox, now } = platform.deps;
+  const { sender } = webhooks;
+  const deps = { config, pool, dbHealth, mailer, secretBox, sender, catalog: catalog.store, now };
   const entry: NavEntry = {
     group: 'main',
     rank: 30,

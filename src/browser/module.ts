@@ -3,11 +3,17 @@ import type { Platform } from '../platform/module.ts';
 import { sdkRoutes, templateRoutes } from './serve/routes.ts';
 
 /** The web SDK and the files that hosts embed. */
-export const createBrowser = ({ platform }: { platform: Platform }) => ({
+export const createBrowser = ({
+  platform: {
+    deps: { config, logger },
+  },
+}: {
+  platform: Platform;
+}) => ({
   name: 'browser',
   rank: 150,
   publicRoutes: async (open: App) => {
-    await open.register(sdkRoutes, platform.deps);
-    await open.register(templateRoutes, platform.deps);
+    await open.register(sdkRoutes, { config, logger });
+    await open.register(templateRoutes, { config });
   },
 });

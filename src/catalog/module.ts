@@ -52,7 +52,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
   registerCatalogMetrics(metrics.registry, store, now);
   const management = createManagement({ pool, dbHealth, catalog: store, logger, now });
   const cursors = createSigner(config.tokenKeys, 'list-cursor');
-  const deps = { ...platform.deps, catalog: store, management };
+  const deps = { catalog: store, config };
   const images = createImageStore(config.imageStore);
   return {
     name: 'catalog',
@@ -79,7 +79,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     retention: applyCatalogRetention,
     probes: async (app: App, { eventLog }: { eventLog: EventLog | null }) =>
       void (await app.register(healthRoutes, { dbHealth, catalogVersion: () => store.current().version, eventLog })),
-    publicRoutes: async (open: App) => void (await open.register(imageRoutes, platform.deps)),
+    publicRoutes: async (open: App) => void (await open.register(imageRoutes, { pool, dbHealth, config, logger })),
     routes: async (app: App, { http, extensions }: { http: ManagementHttp; extensions: PageExtensions }) => {
       const { imageStore, publicUrl } = config;
       await app.register(conversionSecretRoutes, http);

@@ -12,20 +12,20 @@ import { demoShopRoutes } from './shop/routes.ts';
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** The shop at /demo, and what takes and lists its webhooks at /demo/receiver; with the embedded database only. */
-export function createDemo({ platform, catalog, accounts }: Needs) {
-  const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+export function createDemo({ platform, catalog }: Needs) {
+  const { config, pool, secretBox, tokens, now } = platform.deps;
   return {
     name: 'demo',
     rank: 240,
     commands: demoCommands,
     examples: {
       keys: { bearer: embeddedDemoIds.key, operator: demoOperatorKey },
-      values: createExampleValues(platform.deps),
+      values: createExampleValues({ config, pool, tokens, now }),
     },
     routes: async (app: App) => {
       const received: Received[] = [];
-      await app.register(demoReceiverRoutes, { ...deps, received });
-      await app.register(demoShopRoutes, { ...deps, received });
+      await app.register(demoReceiverRoutes, { config, pool, secretBox, now, received });
+      await app.register(demoShopRoutes, { config, pool, catalog: catalog.store, now, received });
     },
   };
 }

@@ -21,24 +21,28 @@ type Parts = { userData: UserDataSteps };
 /** Erasure and export of what all modules keep of a user. */
 export function createPrivacy({ platform, catalog, accounts }: Needs) {
   const alone = createAlone('export of a person');
-  const deps = { ...platform.deps, alone, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+  const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;
+  const { auth } = accounts;
+  const { management, store } = catalog;
+  const deskOf = (userData: UserDataSteps) => createDesk({ config, secretBox, alone, userData });
   return {
     name: 'privacy',
     rank: 200,
     commands: privacyCommands,
     navigation: [entry],
-    publicRoutes: async (open: App) => void (await open.register(privacyPageRoutes, deps)),
+    publicRoutes: async (open: App) =>
+      void (await open.register(privacyPageRoutes, { catalog: store, config, pool, dbHealth })),
     routes: async (app: App, { userData }: Parts) =>
-      void (await app.register(privacyUserRoutes, { ...deps, desk: createDesk({ ...deps, userData }) })),
-    pages: (app: App, shell: Shell, { userData, management }: Parts & { management: ManagementClient }) =>
-      deskPages(app, { ...shell, desk: createDesk({ ...deps, userData }), management }),
+      void (await app.register(privacyUserRoutes, { auth, management, desk: deskOf(userData) })),
+    pages: (app: App, shell: Shell, { userData, management: client }: Parts & { management: ManagementClient }) =>
+      deskPages(app, { ...shell, desk: deskOf(userData), management: client }),
     jobs: ({ userData }: Parts): readonly Job[] => [
       {
         name: 'erasure',
         roles: ['worker'],
         pauseMs: 1000,
         locks: 'a lease on the erasure',
-        run: (isStopped) => eraseDueUsers({ ...deps, userData }, isStopped),
+        run: (isStopped) => eraseDueUsers({ config, pool, secretBox, logger, now, userData }, isStopped),
       },
     ],
   };

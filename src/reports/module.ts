@@ -31,9 +31,9 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Sums of what happened, and queries over them. */
 export function createReports({ platform, catalog, accounts }: Needs) {
-  const { pool, metrics, logger, now } = platform.deps;
+  const { config, pool, dbHealth, mailer, metrics, logger, now } = platform.deps;
   registerRollupMetrics(metrics.registry, pool, now);
-  const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+  const deps = { config, pool, dbHealth, mailer, catalog: catalog.store, auth: accounts.auth, now };
   const reports = createReportService(deps);
   const extensions: Partial<PageExtensions> = {
     figures: (by) => weekFigures(deps, by),

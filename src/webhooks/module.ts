@@ -23,7 +23,6 @@ import { deliveryPages } from './pages/deliveries/deliveries.ts';
 import { redeliveryPages } from './pages/deliveries/redelivery.ts';
 import { webhookPages } from './pages/endpoints/endpoints.ts';
 import { payloadRoutes } from './payload-link.ts';
-import type { WebhookDeps } from './ports.ts';
 import { cancelRedeliveriesOfUser } from './redelivery/jobs.ts';
 import { redeliveryRoutes } from './redelivery/routes.ts';
 import { createSender } from './sender.ts';
@@ -35,7 +34,7 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
 export function createWebhooks({ platform, catalog, accounts }: Needs) {
-  const { config, metrics, pool, dbHealth, now } = platform.deps;
+  const { config, metrics, pool, dbHealth, logger, tracing, secretBox, now } = platform.deps;
   const outgoing = {
     allowNets: config.webhookAllowNets,
     allowHttp: config.webhookAllowHttp,
@@ -45,22 +44,19 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
   const sender = createSender(outgoing);
   const fontSender = createSender({ ...outgoing, maxResponseBytes: maxFontBytes });
   registerWebhookGauges(metrics.registry, pool, now);
-  const deps: WebhookDeps = {
-    ...platform.deps,
-    catalog: catalog.store,
-    management: catalog.management,
-    auth: accounts.auth,
-    sender,
-    activity: createEndpointActivity(now),
-    dispatcherMetrics: createDispatcherMetrics(metrics.registry),
-  };
+  const activity = createEndpointActivity(now);
+  const dispatcherMetrics = createDispatcherMetrics(metrics.registry);
+  const { management } = catalog;
+  const { auth, checkKey } = accounts;
+  const deps = { config, pool, dbHealth, secretBox, sender, management, auth, now };
+  const delivery = { logger, tracing, activity, dispatcherMetrics };
   return {
     name: 'webhooks',
     rank: 80,
     commands: webhookCommands,
     sender,
-    activity: deps.activity,
-    dispatcherMetrics: deps.dispatcherMetrics,
+    activity,
+    dispatcherMetrics,
     extensions: { fetchFont: createFetchFile(fontSender, maxFontBytes) },
     eventTypes: [...operationalEventTypes, auditRecorded],
     navigation: navigationOf((publisherId) =>
@@ -76,7 +72,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       const given = { ...deps, events };
       await app.register(payloadRoutes, given);
       await app.register(endpointRoutes, given);
-      await app.register(listenRoutes, { ...given, checkKey: accounts.checkKey });
+      await app.register(listenRoutes, { ...given, ...delivery, checkKey });
       await app.register(deliveryRoutes, given);
       await app.register(redeliveryRoutes, given);
     },
@@ -88,7 +84,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       };
       for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
     },
-    jobs: () => [...webhookJobs(deps, platform.databaseUrl), auditEventJob(pool, now)],
+    jobs: () => [...webhookJobs({ ...deps, ...delivery }, platform.databaseUrl), auditEventJob(pool, now)],
     close: async () => void (await Promise.all([sender.close(), fontSender.close()])),
   };
 }

@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
+import type pg from 'pg';
 import type { Config } from '../config.ts';
-import { createFailFast } from '../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
 import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
-import type { DatabaseDeps } from './ports.ts';
 
 /**
  * Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long
@@ -58,11 +58,10 @@ export function createPayloadLinks(signer: Signer, publicUrl: string): PayloadLi
 
 const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Token of the signed link.' })) });
 
+type PayloadDeps = { config: Config; pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+
 /** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
-export async function payloadRoutes(
-  app: App,
-  { config, pool, dbHealth, now }: DatabaseDeps & { config: Config },
-): Promise<void> {
+export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PayloadDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };

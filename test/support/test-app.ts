@@ -10,12 +10,16 @@ import { createJobMeter, type JobMeter } from '../../src/runtime/job-meter.ts';
 import type { Contributions, Module } from '../../src/runtime/module.ts';
 import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
 import type { TrackingDeps } from '../../src/tracking/ports.ts';
-import type { WebhookDeps } from '../../src/webhooks/ports.ts';
 import { cloneDatabase } from './database.ts';
 import { resource } from './resources.ts';
 
 /** What the modules work with, all in one. */
-type Deps = TrackingDeps & WebhookDeps & { jobMeter: JobMeter };
+type Deps = TrackingDeps & {
+  sender: Modules['webhooks']['sender'];
+  activity: Modules['webhooks']['activity'];
+  dispatcherMetrics: Modules['webhooks']['dispatcherMetrics'];
+  jobMeter: JobMeter;
+};
 
 export type TestApp = {
   app: App;

@@ -1,22 +1,21 @@
+import type pg from 'pg';
 import type { Config } from '../../config.ts';
 import { callOf } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import type { App } from '../../platform/http/app.ts';
 import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import { isReconciled, reconcilePublisher, type StateCounts } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
 /** Days shown by default (count). */
 const defaultDays = 7;
 
+type ReconciliationDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; now: () => number };
+
 /** Shows whether every delivery of a publisher is in exactly one state (docs/interface.md#deliveries). */
-export function reconciliationRoute(
-  app: App,
-  { pool, dbHealth, config, now }: DatabaseDeps & { config: Config },
-): void {
+export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: ReconciliationDeps): void {
   const failFast = createFailFast(dbHealth);
   // A day with queued deliveries is kept for twice the retention.
   const maxDays = 2 * config.retentionDeliveryDays + 1;

@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
@@ -11,7 +12,6 @@ import { readCursor, writeCursor } from '../../platform/http/uuid7-cursor.ts';
 import { readDeliveryId, readFilter } from '../delivery-filter.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../delivery-store.ts';
 import type { EventTypes } from '../events.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import { reconciliationRoute } from './reconciliation-route.ts';
 import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
@@ -24,7 +24,15 @@ export const deliveryParams = Type.Object({
 const tags = ['Deliveries'];
 const defaultLimit = 50;
 
-type DeliveryDeps = DatabaseDeps & { config: Config; auth: Authenticator<Caller>; events: EventTypes };
+type DeliveryDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: Config;
+  auth: Authenticator<Caller>;
+  events: EventTypes;
+  /** Epoch milliseconds. */
+  now: () => number;
+};
 
 /** A publisher's deliveries: list, reconciliation, one with its attempts (docs/interface.md#deliveries). */
 export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void> {

@@ -1,25 +1,25 @@
 import type { FastifyRequest } from 'fastify';
+import type pg from 'pg';
 import { callOf } from '../../management/http.ts';
 import type { Work } from '../../management/unit-of-work.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { EndpointKey, Saved } from '../endpoint-changes.ts';
 import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-store.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import { changeEndpoint, createEndpoint } from './audit.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
 /** `stored`: the endpoint before the change, locked; null: there is none. */
 export type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 
-export type EndpointServiceDeps = DatabaseDeps & { secretBox: SecretBox };
+type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; secretBox: SecretBox; now: () => number };
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
 
 /** What the routes do with the endpoints of a caller's publisher. */
-export function createEndpointService({ pool, secretBox, now, dbHealth }: EndpointServiceDeps) {
+export function createEndpointService({ pool, secretBox, now, dbHealth }: ServiceDeps) {
   const failFast = createFailFast(dbHealth);
   const list = (request: FastifyRequest, ref: EndpointRef | null) =>
     failFast(() => listEndpoints(pool, callOf(request).publisherId, ref));

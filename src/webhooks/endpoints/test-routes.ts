@@ -1,9 +1,10 @@
 import type { Static } from '@sinclair/typebox';
+import type pg from 'pg';
 import { calledPublisher } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -11,7 +12,6 @@ import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { defaultSettings } from '../endpoint-changes.ts';
 import { type Endpoint, findEndpoint } from '../endpoint-store.ts';
 import { type EventType, type EventTypes, requireEventType } from '../events.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import type { Sender } from '../sender.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from '../signature.ts';
 import { takeTestToken } from '../test-limit.ts';
@@ -21,7 +21,16 @@ import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } f
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 
 /** What Test Endpoint takes. */
-export type TestDeps = DatabaseDeps & { config: Config; secretBox: SecretBox; sender: Sender; events: EventTypes };
+export type TestDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: Config;
+  secretBox: SecretBox;
+  sender: Sender;
+  events: EventTypes;
+  /** Epoch milliseconds. */
+  now: () => number;
+};
 
 /** Test Endpoint: sends a sample payload now and shows the response (docs/interface.md#webhooks). */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps & { rules: UrlRules }): Promise<void> {

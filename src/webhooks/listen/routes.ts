@@ -4,7 +4,7 @@ import { type Caller, calledPublisher } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
@@ -17,12 +17,11 @@ import { createSigner } from '../../platform/security/tracking-token.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { addEndpoint } from '../endpoint-changes.ts';
 import { endpointAnswer } from '../endpoints/schemas.ts';
-import { createEndpointService, type EndpointServiceDeps } from '../endpoints/service.ts';
+import { createEndpointService } from '../endpoints/service.ts';
 import { readEvents } from '../endpoints/settings.ts';
 import { type EventTypes, requireEventType } from '../events.ts';
 import { enqueue } from '../outbox.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../payload-link.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import { takeTestToken } from '../test-limit.ts';
 import { invalidUrl, requireForeign } from '../url-rules.ts';
 import { type AnswerDeps, createAnswers } from './answers.ts';
@@ -39,12 +38,15 @@ const eventStream = {
   content: { 'text/event-stream': { schema: Type.String() } },
 };
 
-/** `events`: what publishers can subscribe to; `config`: the origin of links. */
-type EventDeps = { events: EventTypes; config: Config };
-type CreateDeps = EndpointServiceDeps & EventDeps;
-/** `checkKey`: whether the key of a stream still may. */
-type StreamDeps = DatabaseDeps & AnswerDeps & { config: Config; checkKey: (request: FastifyRequest) => () => boolean };
-type ListenDeps = CreateDeps & StreamDeps & { auth: Authenticator<Caller> };
+type ListenDeps = AnswerDeps & {
+  dbHealth: DatabaseHealth;
+  config: Config;
+  auth: Authenticator<Caller>;
+  /** Events that publishers can subscribe to. */
+  events: EventTypes;
+  /** Whether the key of a stream is still allowed to read it. */
+  checkKey: (request: FastifyRequest) => () => boolean;
+};
 
 /** How often a stream looks for due deliveries (milliseconds). */
 const lookEveryMs = 300;
@@ -65,7 +67,7 @@ export async function listenRoutes(app: App, deps: ListenDeps): Promise<void> {
   triggerRoute(app, deps);
 }
 
-function createRoute(app: App, deps: CreateDeps): void {
+function createRoute(app: App, deps: ListenDeps): void {
   const service = createEndpointService(deps);
   app.post(
     path,
@@ -105,7 +107,7 @@ function requireForwardUrl(text: string, publicUrl: string): void {
   requireForeign(url, publicUrl);
 }
 
-function streamRoutes(app: App, deps: StreamDeps): void {
+function streamRoutes(app: App, deps: ListenDeps): void {
   const streams = createEventStreams(deps.logger);
   app.addHook('preClose', async () => streams.close());
   const links = createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
@@ -181,7 +183,7 @@ function endOfListener(): never {
   throw new Error('the listener was removed, paused or disabled');
 }
 
-function triggerRoute(app: App, { pool, dbHealth, now, events, config }: DatabaseDeps & EventDeps): void {
+function triggerRoute(app: App, { pool, dbHealth, now, events, config }: ListenDeps): void {
   const failFast = createFailFast(dbHealth);
   app.post(
     '/manage/v1/webhook-triggers',

@@ -1,13 +1,23 @@
+import type pg from 'pg';
 import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { EventTypes } from '../events.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import type { Sender } from '../sender.ts';
 
 /** What the pages of webhooks are made with. */
 export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };
 
 /** `events`: what publishers can subscribe to. */
-type PageDeps = DatabaseDeps & { config: Config; secretBox: SecretBox; sender: Sender; events: EventTypes };
+type PageDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: Config;
+  secretBox: SecretBox;
+  sender: Sender;
+  events: EventTypes;
+  /** Epoch milliseconds. */
+  now: () => number;
+};

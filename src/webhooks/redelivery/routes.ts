@@ -1,8 +1,9 @@
 import type { Static } from '@sinclair/typebox';
+import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
@@ -16,14 +17,20 @@ import { redeliveryBody } from '../deliveries/schemas.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { readDeliveryId, readFilter } from '../delivery-filter.ts';
 import type { EventTypes } from '../events.ts';
-import type { DatabaseDeps } from '../ports.ts';
 import { cancelJob, countMatching, createJob, findJob, listJobs, maxCounted, type RedeliveryJob } from './jobs.ts';
 import { redeliverOne } from './requeue.ts';
 import { countAnswer, jobAnswer, jobListAnswer, jobParams, redeliveredAnswer, viewOfJob } from './schemas.ts';
 
 const tags = ['Deliveries'];
 
-type RedeliveryDeps = DatabaseDeps & { auth: Authenticator<Caller>; events: EventTypes };
+type RedeliveryDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  auth: Authenticator<Caller>;
+  events: EventTypes;
+  /** Epoch milliseconds. */
+  now: () => number;
+};
 
 /** Redelivers one delivery, or all that match a filter (docs/interface.md#deliveries). */
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {
@@ -103,7 +110,7 @@ async function dryRunOf(
 const path = '/manage/v1/replays';
 
 /** Lists, shows and cancels redeliveries (docs/interface.md#deliveries). */
-function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: DatabaseDeps): void {
+function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps): void {
   const failFast = createFailFast(dbHealth);
 
   app.get(
