@@ -8,6 +8,7 @@ import { createCatalog } from './catalog/module.ts';
 import { createCoupons } from './coupons/module.ts';
 import { createDashboard } from './dashboard/module.ts';
 import { buildIndex } from './decision/build-index.ts';
+import { embeddedDemoIds, madeUpMark } from './demo/catalogue.ts';
 import { createDemo } from './demo/module.ts';
 import { createDrafts } from './drafts/module.ts';
 import { createEventLog } from './event-log/module.ts';
@@ -50,30 +51,56 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const platform = add(await createPlatform(options));
   const catalog = add(await createCatalog({ platform, buildIndex }));
   const accounts = add(createAccounts({ platform, catalog }));
-  add(createAudiences({ platform, catalog }));
+  const audiences = add(createAudiences({ platform, catalog }));
   // Events are stored when they are acknowledged, unless an event log takes them first.
   let eventsStoredUntil = options.now;
   ({ eventsStoredUntil } = add(await createEventLog({ platform, catalog })));
   const learning = add(createLearning({ platform, catalog }));
   const budgets = add(createBudgets({ platform, catalog, learning, eventsStoredUntil }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
-  add(createDrafts({ platform, catalog }));
+  const drafts = add(createDrafts({ platform, catalog, webhooks }));
   const reports = add(createReports({ platform, catalog, accounts }));
-  add(createExperiments({ platform, catalog }));
-  add(createSources({ platform, catalog }));
+  const experiments = add(createExperiments({ platform, catalog }));
+  add(createSources({ platform, catalog, audiences, experiments }));
   const coupons = add(createCoupons({ platform, catalog }));
-  const messages = add(createMessages({ platform, catalog, accounts }));
+  const messages = add(createMessages({ platform, catalog, accounts, webhooks, coupons }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }));
   const tracking = add(createTracking({ platform, coupons, offers }));
-  add(createLandingPages({ platform, catalog }));
-  add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
-  add(createPrivacy({ platform, catalog, accounts }));
-  add(createPerks({ tracking, reports, coupons, messages }));
-  add(createAdvertisers({ platform, catalog, accounts, reports, tracking }));
-  add(createReference({ platform }));
-  if (demo) add(createDemo({ platform, catalog, accounts }));
-  add(createDashboard({ catalog, offers, pid }));
+  add(createLandingPages({ platform, catalog, webhooks }));
+  const alerts = add(
+    createAlerts({
+      platform,
+      catalog,
+      accounts,
+      learning,
+      budgets,
+      webhooks,
+      reports,
+      coupons,
+      messages,
+      offers,
+    }),
+  );
+  add(createPrivacy({ platform, catalog, accounts, audiences, messages }));
+  const perks = add(createPerks({ tracking, reports, coupons, messages }));
+  add(createAdvertisers({ platform, catalog, accounts, drafts, reports, tracking }));
+  add(createReference({ platform, catalog, webhooks }));
+  if (demo) add(createDemo({ platform, catalog, accounts, webhooks, offers, tracking, perks }));
+  add(
+    createDashboard({
+      platform,
+      catalog,
+      accounts,
+      learning,
+      webhooks,
+      reports,
+      offers,
+      alerts,
+      demo: { sdkId: embeddedDemoIds.sdkId, mark: madeUpMark },
+      pid,
+    }),
+  );
   const { management, cursors } = catalog;
   const { secretBox } = platform.deps;
   const assembled = { auth: accounts.auth, management, cursors, secretBox, now: options.now };

@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Drafts } from '../drafts/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';
@@ -18,10 +19,17 @@ import { reportCsv, reportPage } from './pages/reports.ts';
 import type { PageServices } from './pages/services.ts';
 import { reportRoute } from './routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; reports: Reports; tracking: Tracking };
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  drafts: Drafts;
+  reports: Reports;
+  tracking: Tracking;
+};
 
 /** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
-export function createAdvertisers({ platform, catalog, reports, tracking }: Needs) {
+export function createAdvertisers({ platform, catalog, drafts, reports, tracking }: Needs) {
   const { kinds, store } = catalog;
   return {
     name: 'advertisers',
@@ -34,6 +42,7 @@ export function createAdvertisers({ platform, catalog, reports, tracking }: Need
         ...shell,
         management,
         kinds,
+        drafts,
         additions: http.additions,
         catalog: store,
         reports: reports.service,

@@ -1,5 +1,10 @@
 import type { Accounts } from '../accounts/module.ts';
+import type { Budgets } from '../budgets/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Coupons } from '../coupons/module.ts';
+import type { Learning } from '../learning/module.ts';
+import type { Messages } from '../messages/module.ts';
+import type { Offers } from '../offers/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -16,7 +21,20 @@ import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
 import { chatChannelsOf, sendAlertMessages } from './send.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; reports: Reports };
+export type Alerts = ReturnType<typeof createAlerts>;
+
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  learning: Learning;
+  budgets: Budgets;
+  webhooks: Webhooks;
+  reports: Reports;
+  coupons: Coupons;
+  messages: Messages;
+  offers: Offers;
+};
 
 /** What people are told of: in the inbox, by mail and by chat. */
 export function createAlerts({ platform, catalog, webhooks }: Needs) {
@@ -40,6 +58,7 @@ export function createAlerts({ platform, catalog, webhooks }: Needs) {
     name: 'alerts',
     rank: 190,
     navigation: [entry],
+    countNewAlerts,
     chatChannels: chatChannelsOf(deps),
     retention,
     pages: (app: App, shell: Shell) => alertPages(app, { ...shell, deps }),

@@ -23,6 +23,8 @@ import { audiencePages } from './pages/audiences.ts';
 import { deleteOldFacts, followRules } from './rules/follow.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
 
+export type Audiences = ReturnType<typeof createAudiences>;
+
 type Needs = { platform: Platform; catalog: Catalog };
 
 /** What publishers tell of their users: attributes, and audiences. */

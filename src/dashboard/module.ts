@@ -1,10 +1,16 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Alerts } from '../alerts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Learning } from '../learning/module.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Offers } from '../offers/module.ts';
 import type { App } from '../platform/http/app.ts';
 import { everyRole, type Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/module.ts';
+import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
 import { findPages } from './pages/find/find.ts';
 import { integrationPages } from './pages/integration/integration.ts';
@@ -22,15 +28,25 @@ type Contributions = {
 };
 
 type Needs = {
+  platform: Platform;
   catalog: Catalog;
+  accounts: Accounts;
+  learning: Learning;
+  webhooks: Webhooks;
+  reports: Reports;
   offers: Offers;
+  alerts: Alerts;
+  /** SDK id of the embedded demo, and the attribute of its made-up sessions. */
+  demo: { sdkId: string; mark: { name: string; value: string } };
   /** Of this process. */
   pid: number;
 };
 
 /** The pages of all modules behind one sign-in, and those that show several modules. */
-export function createDashboard({ catalog, offers: { deps }, pid }: Needs) {
-  const heartbeat = createHeartbeat({ ...deps, catalog: catalog.store, pid });
+export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: Needs) {
+  const { config, pool, dbHealth, now } = platform.deps;
+  const deps = { config, pool, dbHealth, catalog: catalog.store, now };
+  const heartbeat = createHeartbeat({ config, pool, catalog: catalog.store, now, pid });
   const beat: Job = {
     name: 'heartbeat',
     roles: everyRole,
@@ -56,7 +72,8 @@ export function createDashboard({ catalog, offers: { deps }, pid }: Needs) {
       }),
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) => {
       const services = { ...shell, deps, management };
-      for (const register of [findPages, integrationPages, overviewPages, systemPages]) register(app, services);
+      overviewPages(app, { ...services, reports: reports.service, countNewAlerts: alerts.countNewAlerts, demo });
+      for (const register of [findPages, integrationPages, systemPages]) register(app, services);
     },
     jobs: () => [beat],
   };

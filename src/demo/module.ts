@@ -1,7 +1,11 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Offers } from '../offers/module.ts';
+import type { Perks } from '../perks/module.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
+import type { Tracking } from '../tracking/module.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
 import { demoCommands } from './commands.ts';
 import { createExampleValues } from './example-values.ts';
@@ -9,7 +13,15 @@ import type { Received } from './received.ts';
 import { demoReceiverRoutes } from './receiver.ts';
 import { demoShopRoutes } from './shop/routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  webhooks: Webhooks;
+  offers: Offers;
+  tracking: Tracking;
+  perks: Perks;
+};
 
 /** The shop at /demo, and what takes and lists its webhooks at /demo/receiver; with the embedded database only. */
 export function createDemo({ platform, catalog }: Needs) {

@@ -9,14 +9,17 @@ import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import { draftCommands } from './commands.ts';
-import { goLiveAtItsTime } from './decide.ts';
+import { goLiveAtItsTime, withdraw } from './decide.ts';
 import { deleteOldDrafts } from './draft.ts';
 import { draftPages } from './pages/drafts.ts';
 import { propose } from './propose.ts';
 import { draftRoutes } from './routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog };
+export type Drafts = ReturnType<typeof createDrafts>;
+
+type Needs = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
 
 /** Changes of offers and campaigns that are proposed, and live once they are approved. */
 export function createDrafts({ platform, catalog }: Needs) {
@@ -66,7 +69,9 @@ export function createDrafts({ platform, catalog }: Needs) {
     navigation: [entry],
     retention,
     /** For pages: what was to be saved and needs approval becomes a draft. */
-    propose: (work: Work, proposal: Proposal) => propose(kinds, work, proposal),
+    propose: (work: Work, proposal: Proposal, advertiserId: number | null = null) =>
+      propose(kinds, work, proposal, advertiserId),
+    withdraw,
     routes: async (app: App, { http }: { http: ManagementHttp }) =>
       void (await app.register(draftRoutes, { http, kinds })),
     pages: (app: App, shell: Shell, contributions: { management: ManagementClient }) =>

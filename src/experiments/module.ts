@@ -21,6 +21,8 @@ import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from
 /** How far the end of a day may lie behind what is written down of it. */
 const pointsEveryMs = 600_000;
 
+export type Experiments = ReturnType<typeof createExperiments>;
+
 type Needs = { platform: Platform; catalog: Catalog };
 
 /** Experiments: who of a publisher's users is shown what, and what that adds. */

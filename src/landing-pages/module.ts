@@ -4,14 +4,17 @@ import { createFailFast } from '../platform/db/health.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
 import { userAgent } from '../platform/version.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { landingPageCommands } from './commands.ts';
 import { landingCards } from './pages/landing-card.ts';
 import { actionAdditions, landingAdditions } from './view.ts';
 import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
+type Needs = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+
 /** Landing pages and those of secondary actions, looked at daily: who leads to a lost one is paused. */
-export function createLandingPages({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
+export function createLandingPages({ platform, catalog, webhooks }: Needs) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
   // Redirects may pass through http; addresses are vetted all the same.
   const sender = createSender({
@@ -36,6 +39,7 @@ export function createLandingPages({ platform, catalog }: { platform: Platform; 
     random: Math.random,
     management: catalog.management,
     kinds: catalog.kinds,
+    raiseFacts: webhooks.raiseFacts,
   };
   return {
     name: 'landing-pages',

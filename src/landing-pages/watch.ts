@@ -10,13 +10,14 @@ import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import type { Logger } from '../platform/logger.ts';
-import { raiseFacts } from '../webhooks/raise-events.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { type Look, lookAt, lookMs, type Result, resultOf, urlToLookAt } from './look.ts';
 
 export type WatchDeps = {
   pool: pg.Pool;
-  management: Pick<Management, 'write'>;
+  management: Management;
+  raiseFacts: Webhooks['raiseFacts'];
   kinds: { campaigns: Resource; offers: Resource };
   sender: Sender;
   /** Limit of each call (milliseconds). */
@@ -207,7 +208,7 @@ const watcher: Actor = {
 
 /** Pauses the campaign, or the offer alone, as long as it leads there. @returns whether it did */
 async function pause(
-  { kinds }: WatchDeps,
+  { kinds, raiseFacts }: WatchDeps,
   work: Work,
   { campaign_id: campaignId, offer_id: offerId, url, known_host: knownHost }: Row,
   look: Look,

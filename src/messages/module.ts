@@ -1,6 +1,7 @@
 import { Counter } from 'prom-client';
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Coupons } from '../coupons/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';
@@ -10,6 +11,7 @@ import type { Platform } from '../platform/module.ts';
 import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import type { Reader } from './addresses.ts';
 import { messageCommands } from './commands.ts';
 import { perkMessage } from './event-types.ts';
@@ -19,12 +21,14 @@ import { messagePages } from './pages/messages.ts';
 import { readerRoutes } from './reader-routes.ts';
 import { messageRoutes } from './routes.ts';
 import { type SendDeps, sendDueMessages } from './send.ts';
+import { mayKeepAddresses } from './settings.ts';
+import { keepMs } from './store.ts';
 import { suppressionRoutes } from './suppression-routes.ts';
 import { applyMessageRetention, eraseMessagesOfSessions, eraseMessagesOfUser, exportMessages } from './user-data.ts';
 
 export type Messages = ReturnType<typeof createMessages>;
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; coupons: Coupons };
 
 /** E-mails to users with the perks that they confirmed, or saved, where they asked for it. */
 export function createMessages({ platform, catalog }: Needs) {
@@ -60,6 +64,8 @@ export function createMessages({ platform, catalog }: Needs) {
     commands: messageCommands,
     eventTypes: [perkMessage],
     navigation,
+    keepMs,
+    mayKeepAddresses,
     outbox: createMessageOutbox(deps),
     saved,
     retention: applyMessageRetention,

@@ -16,6 +16,8 @@ import { savedUntilMs } from './wallet/saved-until.ts';
 import { createWalletService, type WalletDeps } from './wallet/service.ts';
 import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
 
+export type Perks = ReturnType<typeof createPerks>;
+
 type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages: Messages };
 
 /** Perks that users select and confirm, and offers that they save. */

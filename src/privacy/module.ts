@@ -1,7 +1,9 @@
 import type { Accounts } from '../accounts/module.ts';
+import type { Audiences } from '../audiences/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import { createAlone } from '../management/alone.ts';
 import type { ManagementClient } from '../management/page-client.ts';
+import type { Messages } from '../messages/module.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
@@ -15,11 +17,11 @@ import { deskPages } from './pages/desk.ts';
 import type { UserDataSteps } from './steps.ts';
 import { privacyUserRoutes } from './user-routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences; messages: Messages };
 type Parts = { userData: UserDataSteps };
 
 /** Erasure and export of what all modules keep of a user. */
-export function createPrivacy({ platform, catalog, accounts }: Needs) {
+export function createPrivacy({ platform, catalog, accounts, messages }: Needs) {
   const alone = createAlone('export of a person');
   const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;
   const { auth } = accounts;
@@ -31,7 +33,7 @@ export function createPrivacy({ platform, catalog, accounts }: Needs) {
     commands: privacyCommands,
     navigation: [entry],
     publicRoutes: async (open: App) =>
-      void (await open.register(privacyPageRoutes, { catalog: store, config, pool, dbHealth })),
+      void (await open.register(privacyPageRoutes, { catalog: store, config, pool, dbHealth, messages })),
     routes: async (app: App, { userData }: Parts) =>
       void (await app.register(privacyUserRoutes, { auth, management, desk: deskOf(userData) })),
     pages: (app: App, shell: Shell, { userData, management: client }: Parts & { management: ManagementClient }) =>

@@ -3,9 +3,8 @@ import type pg from 'pg';
 import { hostedStyle, styleDirectives } from '../catalog/hosted-style.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
-import { mayKeepAddresses } from '../messages/settings.ts';
-import { keepMs } from '../messages/store.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
@@ -42,15 +41,28 @@ const headersOf = (style: string) => ({
   vary: 'accept-language',
 });
 
-type PageDeps = { catalog: CatalogStore; config: Config; pool: pg.Pool; dbHealth: DatabaseHealth };
+type PageDeps = {
+  catalog: CatalogStore;
+  config: Config;
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  messages: {
+    /** How long addresses of messages are kept, in milliseconds. */
+    keepMs: number;
+    mayKeepAddresses: (executor: Executor, publisherId: number) => Promise<boolean>;
+  };
+};
 
 /** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
-export async function privacyPageRoutes(app: App, { catalog, config, pool, dbHealth }: PageDeps): Promise<void> {
+export async function privacyPageRoutes(
+  app: App,
+  { catalog, config, pool, dbHealth, messages }: PageDeps,
+): Promise<void> {
   const failFast = createFailFast(dbHealth);
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
     if (publisher === undefined) throw new AppError('not_found');
-    const keepsAddresses = await failFast(() => mayKeepAddresses(pool, publisher.id));
+    const keepsAddresses = await failFast(() => messages.mayKeepAddresses(pool, publisher.id));
     const style = hostedStyle(publisher, publisher.defaultTheme, rules);
     const page = inRequestLanguage(request, () =>
       renderPrivacyPage({
@@ -60,7 +72,7 @@ export async function privacyPageRoutes(app: App, { catalog, config, pool, dbHea
         rawDays: config.retentionRawDays,
         deliveryDays: config.retentionDeliveryDays,
         rollupDays: config.retentionRollupDays,
-        addressDays: keepsAddresses ? keepMs / dayMs : null,
+        addressDays: keepsAddresses ? messages.keepMs / dayMs : null,
       }),
     );
     return reply

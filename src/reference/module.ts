@@ -1,7 +1,9 @@
+import type { Catalog } from '../catalog/module.ts';
 import type { App } from '../platform/http/app.ts';
 import { createStaticText, type StaticText, sendStaticText } from '../platform/http/static-text.ts';
 import type { Platform } from '../platform/module.ts';
 import type { EventTypes } from '../webhooks/events.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import { eventCatalogueRoutes, webhooksOf } from './event-catalogue.ts';
 import { guideRoutes } from './guides/routes.ts';
 import type { LiveExamples } from './live-examples.ts';
@@ -12,8 +14,10 @@ import { caching, searchPath } from './site/page.ts';
 
 type Described = { events: EventTypes; examples: LiveExamples | null };
 
+type Needs = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+
 /** What developers read: the API reference, the catalogue of events, the guides, and a search over all of them. */
-export function createReference({ platform: { deps } }: { platform: Platform }) {
+export function createReference({ platform: { deps } }: Needs) {
   const { publicUrl } = deps.config;
   return {
     name: 'reference',

@@ -1,4 +1,6 @@
+import type { Audiences } from '../audiences/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { Experiments } from '../experiments/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import { readSlices } from '../platform/db/pool.ts';
@@ -14,7 +16,7 @@ import { deleteOldEvents, eraseEvents } from './events.ts';
 import { sourcePages } from './pages/sources.ts';
 import { sourceRoutes } from './routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog };
+type Needs = { platform: Platform; catalog: Catalog; audiences: Audiences; experiments: Experiments };
 
 /** Sources of events that exist elsewhere: what Segment and RudderStack tell of users. */
 export function createSources({ platform }: Needs) {

@@ -23,6 +23,7 @@ import { deliveryPages } from './pages/deliveries/deliveries.ts';
 import { redeliveryPages } from './pages/deliveries/redelivery.ts';
 import { webhookPages } from './pages/endpoints/endpoints.ts';
 import { payloadRoutes } from './payload-link.ts';
+import { raiseFacts } from './raise-events.ts';
 import { cancelRedeliveriesOfUser } from './redelivery/jobs.ts';
 import { redeliveryRoutes } from './redelivery/routes.ts';
 import { createSender } from './sender.ts';
@@ -57,6 +58,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
     sender,
     activity,
     dispatcherMetrics,
+    raiseFacts,
     extensions: { fetchFont: createFetchFile(fontSender, maxFontBytes) },
     eventTypes: [...operationalEventTypes, auditRecorded],
     navigation: navigationOf((publisherId) =>

@@ -8,6 +8,7 @@ import { offers } from '../../src/catalog/resources/offers.ts';
 import { parseNets } from '../../src/config/nets.ts';
 import { lookAtDuePages, type WatchDeps } from '../../src/landing-pages/watch.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
+import { raiseFacts } from '../../src/webhooks/raise-events.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { createSender, type Sender } from '../../src/webhooks/sender.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
@@ -55,6 +56,7 @@ beforeAll(async () => {
   deps = {
     pool: t.pool,
     management: t.deps.management,
+    raiseFacts,
     kinds: { campaigns, offers },
     sender,
     looks,

@@ -1,5 +1,4 @@
 import { changesTable, handedIn } from '../../drafts/comparison.ts';
-import { withdraw } from '../../drafts/decide.ts';
 import { type Draft, getDraft, pictureFile } from '../../drafts/draft.ts';
 import { draftNotice, kindText, stateBadge } from '../../drafts/views.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -83,13 +82,13 @@ export const draftPicture = ({ management, kinds }: PageServices, context: Adver
 };
 
 export async function withdrawDraft(
-  { management, kinds }: PageServices,
+  { management, kinds, drafts }: PageServices,
   context: AdvertiserContext,
 ): Promise<PageResult> {
   const own = ownRows(kinds, context.advertiser);
   const to = context.path(`/drafts/${keyIn(context)}`);
   try {
-    await management.write(context, (work) => withdraw(work, keyIn(context), own.drafts));
+    await management.write(context, (work) => drafts.withdraw(work, keyIn(context), own.drafts));
     return { to, done: t('drafts.withdrawnDone') };
   } catch (err) {
     if (err instanceof AppError && err.code === 'conflict') return { to, failed: t('drafts.decidedAlready') };

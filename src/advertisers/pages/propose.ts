@@ -1,5 +1,4 @@
 import { creativeTypes, firstImageField, pictureTypes, readUpload } from '../../catalog/image-upload.ts';
-import { propose } from '../../drafts/propose.ts';
 import type { HandedIn, Proposal } from '../../management/approval.ts';
 import type { Values, View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -265,12 +264,12 @@ const pictureOf = async (upload: Upload | null): Promise<{ picture?: HandedIn }>
   upload === null ? {} : { picture: await readUpload(upload.bytes, upload.declaredType) };
 
 async function proposed(
-  { management, kinds }: PageServices,
+  { management, drafts }: PageServices,
   context: AdvertiserContext,
   proposal: Proposal,
 ): Promise<PageResult> {
   const { advertiser } = context;
-  const draft = await management.write(context, (work) => propose(kinds, work, proposal, advertiser.id));
+  const draft = await management.write(context, (work) => drafts.propose(work, proposal, advertiser.id));
   return {
     to: context.path(`/drafts/${draft.id}`),
     done: t(draft.state === 'live' ? 'advertiser.liveAtOnce' : 'advertiser.proposed'),

@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../catalog/types.ts';
 import type { ReviewedKinds } from '../../drafts/apply.ts';
+import type { Drafts } from '../../drafts/module.ts';
 import type { AllAdditions } from '../../management/additions.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { ReportService } from '../../reports/service.ts';
@@ -14,6 +15,7 @@ export type AdvertiserContext = PageContext & { advertiser: ViewedAdvertiser };
 export type PageServices = Shell & {
   management: ManagementClient;
   kinds: ReviewedKinds;
+  drafts: { propose: Drafts['propose']; withdraw: Drafts['withdraw'] };
   additions: AllAdditions;
   catalog: { current: () => Snapshot };
   reports: ReportService;

@@ -1,8 +1,7 @@
-import { countNewAlerts } from '../../alerts/inbox.ts';
+import type { Alerts } from '../../alerts/module.ts';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
-import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type FailFast } from '../../platform/db/health.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
@@ -19,7 +18,7 @@ import {
   todayTiles,
 } from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
-import { createReportService, singleCurrencyOf } from '../../reports/service.ts';
+import { type ReportService, singleCurrencyOf } from '../../reports/service.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
@@ -31,17 +30,20 @@ import { checklistPages, setupChecklist } from './setup/checklist.ts';
 const ranges = ['7', '14', '30'] as const;
 const liveMinutes = 30;
 
-type Scope = {
-  deps: PageServices['deps'];
-  reports: ReturnType<typeof createReportService>;
-  failFast: ReturnType<typeof createFailFast>;
+type OverviewServices = PageServices & {
+  reports: ReportService;
+  countNewAlerts: Alerts['countNewAlerts'];
+  /** SDK id of the embedded demo, and the attribute of its made-up sessions. */
+  demo: { sdkId: string; mark: { name: string; value: string } };
 };
 
+type Scope = OverviewServices & { failFast: FailFast };
+
 /** Live counters, today against last week, and metrics over time, by placement and by offer. */
-export function overviewPages(app: App, { deps, ...services }: PageServices): void {
+export function overviewPages(app: App, services: OverviewServices): void {
   const pages = publisherPages(app, services);
-  const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
-  checklistPages(pages, { services: { deps }, failFast: scope.failFast });
+  const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
+  checklistPages(pages, scope);
   pages.get('', 'analyst', ({ path }) => ({ to: path('/overview') }));
   pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));
   pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(scope, context) }));
@@ -71,9 +73,9 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     top('placement'),
     top('offer'),
     liveCounters(scope, context),
-    setupChecklist({ services: scope, failFast: scope.failFast }, context),
+    setupChecklist(scope, context),
     scope.failFast(() =>
-      countNewAlerts(scope.deps.pool, { publisherId: publisher.id, userId: context.viewer.user.id }),
+      scope.countNewAlerts(scope.deps.pool, { publisherId: publisher.id, userId: context.viewer.user.id }),
     ),
   ]);
   const currency = singleCurrencyOf(overTime.rows, scope.deps.catalog.current(), publisher.id);
@@ -98,7 +100,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       ${checklist}
       ${newAlerts > 0 && alertsNotice(context, newAlerts)}
       ${live}
-      ${publisher.sdkId === embeddedDemoIds.sdkId && madeUpNotice()}
+      ${publisher.sdkId === scope.demo.sdkId && madeUpNotice(scope.demo.mark)}
       ${total.sessions === 0 ? noActivity(context) : await activity()}`,
   };
 }
@@ -115,7 +117,8 @@ const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
     html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
   );
 
-const madeUpNotice = (): Html => notice('info', html`<p>${tHtml('reports.madeUp', { ...madeUpMark })}</p>`);
+const madeUpNotice = (mark: Scope['demo']['mark']): Html =>
+  notice('info', html`<p>${tHtml('reports.madeUp', { ...mark })}</p>`);
 
 const noActivity = ({ path }: PublisherContext): Html =>
   emptyState(

@@ -1,5 +1,4 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import { liveCard } from '../../../offers/live-card.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import type { App } from '../../../platform/http/app.ts';
@@ -17,7 +16,7 @@ export function integrationPages(app: App, services: PageServices): void {
   const { deps } = services;
   const failFast = createFailFast(deps.dbHealth);
   publisherPages(app, services).get('/integration', 'analyst', async (context) =>
-    integrationPage(context, deps.config.publicUrl, await setupChecklist({ services, failFast }, context)),
+    integrationPage(context, deps.config.publicUrl, await setupChecklist({ deps, failFast }, context)),
   );
 }
 

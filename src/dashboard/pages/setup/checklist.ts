@@ -35,16 +35,16 @@ const callSteps: readonly Step[] = [
 const linkTo = (key: SetupStep, href: string, text: string): Html =>
   html`<a id="setup-${key}" href="${href}">${text}</a>`;
 
-type Checklist = { services: Pick<PageServices, 'deps'>; failFast: FailFast };
+type Checklist = { deps: SetupDeps; failFast: FailFast };
 
 export function checklistPages(pages: Pages<PublisherContext>, checklist: Checklist): void {
   pages.get('/setup', 'analyst', async (context) => ({ fragment: await setupChecklist(checklist, context) }));
 }
 
 /** The steps from the first key to the first delivered webhook, ticked as they happen; empty once all are done. */
-export async function setupChecklist({ services, failFast }: Checklist, context: PublisherContext): Promise<Html> {
+export async function setupChecklist({ deps, failFast }: Checklist, context: PublisherContext): Promise<Html> {
   const { publisher, path } = context;
-  const done = await failFast(() => setupProgress(services.deps, publisher));
+  const done = await failFast(() => setupProgress(deps, publisher));
   // Who serves offers of others needs no campaign.
   const isServed = done.has('offer') && !done.has('campaign');
   const steps = isServed ? callSteps : [...catalogueSteps, ...callSteps];
