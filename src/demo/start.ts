@@ -1,25 +1,22 @@
+import type pg from 'pg';
 import { storeKnownKey } from '../accounts/keys.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
 import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog/seed.ts';
-import type { Executor } from '../platform/db/pool.ts';
-import { transaction } from '../platform/db/pool.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Config } from '../config.ts';
+import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { redirectEndpoints, removeEndpointBursts, saveEndpoint } from '../webhooks/endpoint-changes.ts';
 import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 import { createHistoryPartitions } from './write-history.ts';
+
+type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
 
 /**
  * Loads the demo catalogue into an embedded database that holds no publisher yet, with a webhook to this server's own
  * receiver. All or nothing: a start that is killed in between is made good by the next one.
  * @returns whether it was loaded now
  */
-export async function startDemo({
-  pool,
-  catalog,
-  config,
-  secretBox,
-  now,
-}: Omit<CatalogDeps, 'management'>): Promise<boolean> {
+export async function startDemo({ pool, catalog, config, secretBox, now }: StartDeps): Promise<boolean> {
   const loaded = await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     const url = `http://127.0.0.1:${config.port}/demo/receiver`;
