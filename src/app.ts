@@ -1,21 +1,30 @@
 import cors from '@fastify/cors';
+import type { Config } from './config.ts';
 import type { App } from './platform/http/app.ts';
 import { registerBodyParsing, registerHotBodyParsing } from './platform/http/body-parsing.ts';
 import { corsOptions } from './platform/http/cors.ts';
 import { registerErrorHandling, watchRoutes } from './platform/http/error-handler.ts';
+import type { FailureLimit } from './platform/http/failure-limit.ts';
 import { closeGracefully } from './platform/http/graceful-close.ts';
 import { createHotRoutes, registerRequestLog } from './platform/http/hot-routes.ts';
 import { shedIdleConnections } from './platform/http/idle-connections.ts';
 import { traceRequests } from './platform/http/request-trace.ts';
 import { errorSchema } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';
-import { countRequests } from './platform/metrics/metrics.ts';
-import type { PlatformDeps } from './platform/ports.ts';
+import type { Logger } from './platform/logger.ts';
+import { countRequests, type Metrics } from './platform/metrics/metrics.ts';
+import type { Tracing } from './platform/tracing/tracing.ts';
 import type { Contributions } from './runtime/module.ts';
 
 type AppOptions = {
   contributions: Contributions;
-  deps: PlatformDeps;
+  deps: {
+    config: Config;
+    logger: Logger;
+    failures: FailureLimit;
+    metrics: Metrics;
+    tracing: Tracing;
+  };
   /** A process without the role `api` answers health checks and metrics only. */
   serveApi: boolean;
 };

@@ -1,23 +1,24 @@
+import type pg from 'pg';
 import type { Config } from '../config.ts';
-import { createBatchMeters } from './db/batch.ts';
-import { startDatabaseHealth } from './db/health.ts';
+import { type BatchMeters, createBatchMeters } from './db/batch.ts';
+import { type DatabaseHealth, startDatabaseHealth } from './db/health.ts';
 import { registerDatabaseMetrics } from './db/metrics.ts';
 import { ensurePartitions } from './db/partitions.ts';
 import { breakConnections, createPool } from './db/pool.ts';
 import { retryStart } from './db/retry-start.ts';
 import { createServers } from './db/servers.ts';
-import { loadGeo } from './geo.ts';
+import { type Geo, loadGeo } from './geo.ts';
 import type { App } from './http/app.ts';
-import { createFailureLimit } from './http/failure-limit.ts';
+import { createFailureLimit, type FailureLimit } from './http/failure-limit.ts';
 import { hourly, type Job } from './jobs.ts';
 import type { Logger } from './logger.ts';
-import { createMailer } from './mailer.ts';
-import { createMetrics, type MetricsPage } from './metrics/metrics.ts';
+import { createMailer, type Mailer } from './mailer.ts';
+import { createMetrics, type Metrics, type MetricsPage } from './metrics/metrics.ts';
 import { metricsRoutes } from './metrics/routes.ts';
-import type { PlatformDeps } from './ports.ts';
-import { createSecretBox } from './security/secret-box.ts';
-import { createSigner, createTokenCodec } from './security/tracking-token.ts';
+import { createSecretBox, type SecretBox } from './security/secret-box.ts';
+import { createSigner, createTokenCodec, type TokenCodec } from './security/tracking-token.ts';
 import { createTracing } from './tracing/create-tracing.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 /** Connections for batches, beside DATABASE_POOL_SIZE (count). Most kinds of batches have two in flight at most. */
 export const flushConnections = 8;
@@ -31,6 +32,28 @@ export type PlatformOptions = {
   now: () => number;
   /** Default: the metrics of this process alone. */
   metricsPage?: MetricsPage | undefined;
+};
+
+/** Services that modules choose from. */
+type PlatformServices = {
+  config: Config;
+  pool: pg.Pool;
+  /** For batches: a statement that takes longer than COMMIT_TIMEOUT_MS ends its connection. */
+  flushPool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  logger: Logger;
+  failures: FailureLimit;
+  tokens: TokenCodec;
+  secretBox: SecretBox;
+  /** null without SMTP_URL. */
+  mailer: Mailer | null;
+  /** Metrics of this process; shown where METRICS_TOKEN is set. */
+  metrics: Metrics;
+  batchMeters: BatchMeters;
+  tracing: Tracing;
+  geo: Geo;
+  /** Clock, epoch milliseconds. */
+  now: () => number;
 };
 
 export type Platform = Awaited<ReturnType<typeof createPlatform>>;
@@ -52,7 +75,7 @@ export async function createPlatform({
   const mailer = config.mail === null ? null : createMailer(config.mail);
   const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
   registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
-  const deps: PlatformDeps = {
+  const deps: PlatformServices = {
     config,
     pool,
     flushPool,
