@@ -1,6 +1,12 @@
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Management } from '../management/unit-of-work.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
+import type { Platform } from '../platform/module.ts';
 import type { Caller } from './caller.ts';
 
-/** What a feature that authenticates API keys takes. */
-export type AccountDeps = CatalogDeps & { auth: Authenticator<Caller> };
+/** Services that offers and tracking take. */
+export type AccountDeps = Platform['deps'] & {
+  catalog: CatalogStore;
+  management: Management;
+  auth: Authenticator<Caller>;
+};

@@ -3,7 +3,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { createToken, hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
-import type { User, Viewer } from '../shell/context.ts';
+import type { User } from '../shell/context.ts';
 import { storedRole } from './roles.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
 import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
@@ -80,8 +80,13 @@ const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2'
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
 /** `byProvider`: signed in at the OpenID provider instead of with a password. */
-type Session = Pick<Viewer, 'user' | 'publisherIds' | 'advertiserIds' | 'byProvider' | 'confirmedMs'> & {
+type Session = {
   id: string;
+  user: User;
+  publisherIds: readonly number[];
+  advertiserIds: readonly number[];
+  byProvider: boolean;
+  confirmedMs: number;
 };
 
 type SessionRow = UserRow & {
@@ -129,7 +134,7 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
 const checkTogetherMs = 100;
 
 /** Whether a session is open, and its user is still the member that the page was opened as. */
-export type SessionCheck = (viewer: Pick<Viewer, 'sessionId' | 'user'>) => Promise<boolean>;
+export type SessionCheck = (viewer: Asked) => Promise<boolean>;
 
 /** For streams, which outlive the request that opened them: one query for all of a process. */
 export function createSessionCheck(executor: Executor, now: () => number): SessionCheck {
@@ -150,7 +155,7 @@ export function createSessionCheck(executor: Executor, now: () => number): Sessi
   };
 }
 
-type Asked = Pick<Viewer, 'sessionId' | 'user'>;
+type Asked = { sessionId: string; user: User };
 
 /** The keys of those that are as they were. */
 async function findOpen(executor: Executor, asked: ReadonlyMap<string, Asked>, nowMs: number): Promise<Set<string>> {

@@ -14,7 +14,7 @@ type Sums = Record<(typeof counts)[number] | (typeof money)[number], number>;
 /** `id`: of the campaign or publisher; null: a day. Amounts of different currencies are not added. */
 export type ReportLine = { id: number | null; name: string; currency: string; sums: Sums };
 
-type Sources = { reports: Pick<ReportService, 'activity'>; catalog: { current: () => Snapshot } };
+type Sources = { reports: { activity: ReportService['activity'] }; catalog: { current: () => Snapshot } };
 
 /** The campaigns of an advertiser that the actor may see, with who shows them. */
 export type ReportScope = {

@@ -96,5 +96,5 @@ function inLanguage(creatives: readonly Creative[], tag: string): readonly Creat
 }
 
 /** The texts of an offer in its other languages, for rules that read them. */
-export const allTextsOf = ({ translations }: Pick<Offer, 'translations'>): Translation[] =>
+export const allTextsOf = ({ translations }: { translations: Offer['translations'] }): Translation[] =>
   translations === null ? [] : [...translations.texts.values()].map(({ texts }) => texts);

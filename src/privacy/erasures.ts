@@ -21,7 +21,12 @@ export type ClaimedErasure = Erasure & { subjectSealed: Buffer };
 const columns = `id, publisher_id as "publisherId", user_key as "userKey", named_by as "namedBy",
   requested_at as "requestedAt", swept_at as "sweptAt", finished_at as "finishedAt", counts`;
 
-export type NewErasure = Pick<Erasure, 'id' | 'publisherId' | 'userKey' | 'namedBy' | 'requestedAt'> & {
+export type NewErasure = {
+  id: string;
+  publisherId: number;
+  userKey: string;
+  namedBy: IdentifierKind;
+  requestedAt: Date;
   subjectSealed: Buffer;
 };
 

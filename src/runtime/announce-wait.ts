@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts';
 const silentMs = 2000;
 
 /** Runs a step of the start. Where it takes long, a line says that the start waits, and what for. */
-export async function announceWait<T>(logger: Pick<Logger, 'warn'>, waitsFor: string, step: () => Promise<T>) {
+export async function announceWait<T>(logger: Logger, waitsFor: string, step: () => Promise<T>) {
   const timer = setTimeout(() => logger.warn({ waitsFor }, 'the start waits'), silentMs);
   try {
     return await step();

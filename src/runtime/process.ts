@@ -49,7 +49,7 @@ export const handledSignals: ('SIGTERM' | 'SIGINT')[] = [...stopSignals];
 /** Beside the pools: health, catalogue and dispatcher (count). */
 const otherConnections = 4;
 
-type Deps = { pool: Executor; config: { databasePoolSize: number }; logger: Pick<Logger, 'warn'> };
+type Deps = { pool: Executor; config: { databasePoolSize: number }; logger: Logger };
 
 /** Warns where so many processes could open more connections than the database allows. */
 export async function warnOfConnectionLimit({ pool, config, logger }: Deps, processes: number): Promise<void> {

@@ -7,7 +7,7 @@ import { buildApp } from '../../src/app.ts';
 import { createModules } from '../../src/modules.ts';
 import type { LiveCalls } from '../../src/offers/live-calls/live-calls.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
-import type { PlatformDeps } from '../../src/platform/ports.ts';
+import type { Platform } from '../../src/platform/module.ts';
 import type { Module } from '../../src/runtime/module.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
@@ -34,7 +34,7 @@ function createSink() {
 
 const sink = createSink();
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
-let deps: PlatformDeps;
+let deps: Platform['deps'];
 let closeDeps: () => Promise<void>;
 let app: FastifyInstance;
 let liveCalls: LiveCalls;

@@ -3,7 +3,7 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import type { User } from '../../shell/context.ts';
 import { redirect } from '../../shell/pages.ts';
 import { signInPath } from '../access.ts';
-import { type NewSession, startSession } from '../sessions.ts';
+import { startSession } from '../sessions.ts';
 import { auditAccount, singleSignOnLabel } from '../sign-in/account-audit.ts';
 import { describeClient } from '../sign-in/session-client.ts';
 import type { PageServices } from './services.ts';
@@ -11,7 +11,12 @@ import type { PageServices } from './services.ts';
 /** Path of the form for the second factor. */
 export const codePath = `${signInPath}/code`;
 
-type BrowserSession = Pick<NewSession, 'userId' | 'awaitsCode' | 'idTokenSealed' | 'confirmedMs'>;
+type BrowserSession = {
+  userId: number;
+  awaitsCode?: boolean;
+  idTokenSealed?: Buffer | null;
+  confirmedMs?: number | null;
+};
 
 /**
  * Starts a session for the browser of a request, and ends its previous one.

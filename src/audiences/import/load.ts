@@ -91,11 +91,10 @@ export async function checkMembers({
     }
 }
 
+type Staging = { batches: Loading['batches']; readRow: Loading['readRow']; report: Loading['report'] };
+
 /** @returns how many rows were staged */
-async function stage(
-  executor: Executor,
-  { batches, readRow, report }: Pick<Loading, 'batches' | 'readRow' | 'report'>,
-): Promise<number> {
+async function stage(executor: Executor, { batches, readRow, report }: Staging): Promise<number> {
   let [rows, count] = [0, 0];
   let batch: MemberRow[] = [];
   /** The next rows are read meanwhile. */

@@ -104,7 +104,7 @@ export function handleFailure(err: unknown, request: FailedRequest, { failures, 
 const abortCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
 
 /** Whether a request failed because its client did not wait for the answer: nobody's failure, nor anybody's to read. */
-function hasLeft({ raw }: Pick<FailedRequest, 'raw'>, err: unknown): boolean {
+function hasLeft({ raw }: FailedRequest, err: unknown): boolean {
   const { name, code } = err as { name?: string; code?: string };
   return raw.socket.destroyed && (name === 'AbortError' || abortCodes.has(code ?? ''));
 }
@@ -114,7 +114,7 @@ function hasLeft({ raw }: Pick<FailedRequest, 'raw'>, err: unknown): boolean {
  * the database is logged once, by its health check: a request refused during it is one of many.
  */
 export function logAnswer(
-  { method, url, id }: Pick<FailedRequest, 'method' | 'url' | 'id'>,
+  { method, url, id }: { method: string; url: string; id: string },
   error: AppError,
   { failures, logger }: FailureDeps,
 ): void {

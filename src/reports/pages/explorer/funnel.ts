@@ -31,7 +31,7 @@ export const funnelCard = ({ publisher, path }: PublisherContext, state: Explore
 
 type FunnelScope = {
   deps: { config: Config };
-  reports: Pick<ReportService, 'explore' | 'readRaw'>;
+  reports: ReportService;
   countPerkStages: CountPerkStages;
 };
 

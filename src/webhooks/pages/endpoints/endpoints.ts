@@ -175,7 +175,7 @@ async function save(scope: Scope, context: PublisherContext, fields: Fields): Pr
 }
 
 async function activityOf(
-  { deps: { pool, now }, failFast }: Pick<Scope, 'deps' | 'failFast'>,
+  { deps: { pool, now }, failFast }: { deps: Scope['deps']; failFast: Scope['failFast'] },
   context: PublisherContext,
   endpointId: number,
 ): Promise<Html> {
