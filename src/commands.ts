@@ -11,6 +11,7 @@ import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
+import type { LoadSealed } from './runtime/commands/secrets.ts';
 import { doctorCommands, secretsCommands } from './runtime/commands.ts';
 import { sourceCommands } from './sources/commands.ts';
 import { webhookCommands } from './webhooks/commands.ts';
@@ -38,6 +39,21 @@ const completion: Command = {
   load: async () => (await import('./command-line/completion.ts')).printCompletion,
 };
 
+/** Columns that are sealed with SECRETS_KEY. The canary is last: it vouches for the others once the old key is gone. */
+export const sealedColumns: readonly LoadSealed[] = [
+  async () => (await import('./webhooks/endpoint-store.ts')).sealedEndpointColumns,
+  async () => (await import('./alerts/rules.ts')).sealedAlertUrls,
+  async () => (await import('./catalog/conversion-secret.ts')).sealedConversionSecrets,
+  async () => (await import('./sources/settings.ts')).sealedSourceSecrets,
+  async () => (await import('./coupons/seals.ts')).sealedCodes,
+  async () => (await import('./messages/store.ts')).sealedMessages,
+  async () => (await import('./accounts/two-factor.ts')).sealedTwoFactor,
+  async () => (await import('./accounts/sessions.ts')).sealedIdTokens,
+  async () => (await import('./management/idempotency.ts')).sealedAnswers,
+  async () => (await import('./privacy/erasure-job.ts')).sealedSubjects,
+  async () => (await import('./platform/security/canary.ts')).sealedCanary,
+];
+
 /**
  * Every command of `perkwire`, in the order of its help: those of modules, read from the modules' files without
  * making a module, since that takes a database, and loading one takes longer than the help may.
@@ -55,7 +71,7 @@ export const commands: readonly Command[] = [
   ...messageCommands,
   ...doctorCommands,
   ...accountCommands,
-  ...secretsCommands,
+  ...secretsCommands(sealedColumns),
   ...reportCommands,
   ...experimentCommands,
   ...privacyCommands,

@@ -1,4 +1,5 @@
 import type { Command } from '../command-line/command.ts';
+import type { LoadSealed } from './commands/secrets.ts';
 
 /** What looks at the whole installation. */
 export const doctorCommands: readonly Command[] = [
@@ -11,20 +12,20 @@ export const doctorCommands: readonly Command[] = [
   },
 ];
 
-/** Rotation of keys, which modules seal their rows with. */
-export const secretsCommands: readonly Command[] = [
+/** Rotation of the keys that modules seal their rows with. The last of `columns` is resealed last. */
+export const secretsCommands = (columns: readonly LoadSealed[]): readonly Command[] => [
   {
     name: 'secrets status',
     about: 'Counts what is sealed with each SECRETS_KEY, and the users under each USER_PEPPER',
     options: {},
     examples: ['secrets status'],
-    load: async () => (await import('./commands/secrets.ts')).secretsStatus,
+    load: async () => (await import('./commands/secrets.ts')).secretsStatus(columns),
   },
   {
     name: 'secrets reseal',
     about: 'Seals everything with the first SECRETS_KEY; can be interrupted and run again',
     options: {},
     examples: ['secrets reseal'],
-    load: async () => (await import('./commands/secrets.ts')).resealSecrets,
+    load: async () => (await import('./commands/secrets.ts')).resealSecrets(columns),
   },
 ];

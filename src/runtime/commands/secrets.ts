@@ -1,41 +1,18 @@
-import { sealedIdTokens } from '../../accounts/sessions.ts';
-import { sealedTwoFactor } from '../../accounts/two-factor.ts';
-import { sealedAlertUrls } from '../../alerts/rules.ts';
 import { countAttributesByMark } from '../../audiences/profile.ts';
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
-import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { Output } from '../../command-line/output.ts';
 import { loadConfig } from '../../config.ts';
-import { sealedCodes } from '../../coupons/seals.ts';
 import { hasDatabase, noDatabaseText, openDatabase, requireSchema } from '../../embedded/open-database.ts';
-import { sealedAnswers } from '../../management/idempotency.ts';
-import { sealedMessages } from '../../messages/store.ts';
 import { countItemsByMark } from '../../perks/wallet-items.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
-import { sealedCanary } from '../../platform/security/canary.ts';
 import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform/security/sealed-column.ts';
 import { createSecretBox, type SecretBox } from '../../platform/security/secret-box.ts';
 import { pepperMark } from '../../platform/security/user-key.ts';
-import { sealedSubjects } from '../../privacy/erasure-job.ts';
-import { sealedSourceSecrets } from '../../sources/settings.ts';
-import { sealedEndpointColumns } from '../../webhooks/endpoint-store.ts';
 import { existingSecrets } from '../secrets.ts';
 
-/** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
-export const sealedColumns: readonly SealedColumn[] = [
-  ...sealedEndpointColumns,
-  sealedAlertUrls,
-  sealedConversionSecrets,
-  sealedSourceSecrets,
-  ...sealedCodes,
-  sealedMessages,
-  sealedTwoFactor,
-  sealedIdTokens,
-  sealedAnswers,
-  sealedSubjects,
-  sealedCanary,
-];
+/** Loads columns of a module that are sealed with SECRETS_KEY. */
+export type LoadSealed = () => Promise<SealedColumn | readonly SealedColumn[]>;
 
 type WalkOptions = { reseal: boolean; report?: (column: string, read: number) => void };
 
@@ -43,9 +20,10 @@ type WalkOptions = { reseal: boolean; report?: (column: string, read: number) =>
 export async function* walkAllSealed(
   executor: Executor,
   box: SecretBox,
+  columns: readonly LoadSealed[],
   { reseal, report }: WalkOptions,
 ): AsyncGenerator<{ column: string } & SealedCounts> {
-  for (const column of sealedColumns) {
+  for (const column of (await Promise.all(columns.map((load) => load()))).flat()) {
     const counts = await walkSealed(executor, box, column, { reseal, report: (read) => report?.(column.name, read) });
     yield { column: column.name, ...counts };
   }
@@ -55,11 +33,17 @@ export async function* walkAllSealed(
  * Rotation of SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets), with the configuration of the server.
  */
 
-export const secretsStatus: Run = (call) => walk(call, false);
-export const resealSecrets: Run = (call) => walk(call, true);
+export const secretsStatus =
+  (columns: readonly LoadSealed[]): Run =>
+  (call) =>
+    walk(call, columns, false);
+export const resealSecrets =
+  (columns: readonly LoadSealed[]): Run =>
+  (call) =>
+    walk(call, columns, true);
 
 /** Exits with 1 where something is sealed with none of the keys. */
-async function walk({ env, out, signal }: Call, reseal: boolean): Promise<number> {
+async function walk({ env, out, signal }: Call, columns: readonly LoadSealed[], reseal: boolean): Promise<number> {
   if (!hasDatabase(env)) throw usageError(noDatabaseText(env));
   const config = loadConfig(env, existingSecrets);
   const database = await openDatabase(env);
@@ -75,7 +59,7 @@ async function walk({ env, out, signal }: Call, reseal: boolean): Promise<number
     const box = createSecretBox(config.secretsKey, config.earlierSecretsKeys);
     let unreadable = 0;
     const report = (column: string, read: number): void => out.progress(`${column}: ${read}`);
-    for await (const counts of walkAllSealed(pool, box, { reseal, report })) {
+    for await (const counts of walkAllSealed(pool, box, columns, { reseal, report })) {
       unreadable += counts.unreadable;
       const parts = counts.byKey.map((count, index) => `${count} with key ${index + 1}`);
       if (counts.unreadable > 0) parts.push(`${counts.unreadable} with none of them`);
