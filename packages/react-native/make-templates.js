@@ -1,4 +1,4 @@
-/** Writes src/templates.ts: the pages of assets/html as strings. Part of `npm run build`; a test fails while it is stale. */
+// Writes src/templates.ts: the pages of assets/html as strings. Part of `npm run build`; a test fails if it is stale.
 import { readFile, writeFile } from 'node:fs/promises';
 
 const pages = ['checkout', 'prefetch'];
