@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
+import { isNode, type Node, visit } from '../test/architecture/syntax-tree.ts';
 
 /**
  * Measures the language of code and documents, and fails where a measure is above its limit: `npm run lint:language`.
@@ -12,11 +13,7 @@ const tracked = execFileSync('git', ['ls-files'], { encoding: 'utf8' }).trim().s
 const codePaths = tracked.filter((path) => /^(src|packages\/[^/]+\/src|test|bench|scripts)\/.*\.ts$/.test(path));
 const documentPaths = tracked.filter((path) => /^(docs\/(?!adr\/).*|[A-Z]+|packages\/[^/]+\/[A-Z]+)\.md$/.test(path));
 
-type Node = { type: string; start: number; end: number; [key: string]: unknown };
 type Line = { text: string; path: string; line: number };
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 
 /** Names that patterns of variables and parameters bind. */
 function boundNames(pattern: unknown): Node[] {
@@ -55,14 +52,6 @@ function declaredNames(node: Node): Node[] {
   }
 }
 
-function visit(node: Node, see: (node: Node) => void): void {
-  see(node);
-  for (const value of Object.values(node)) {
-    if (isNode(value)) visit(value, see);
-    else if (Array.isArray(value)) for (const child of value) if (isNode(child)) visit(child, see);
-  }
-}
-
 const comments: Line[] = [];
 const identifiers: Line[] = [];
 const typeNames: Line[] = [];
@@ -76,10 +65,11 @@ for (const path of codePaths) {
       const plain = value.replace(/^\*/, '').replace(/\n\s*\*/g, ' ');
       comments.push({ text: plain.replace(/\s+/g, ' ').trim(), path, line: lineOf(start) });
     }
-  visit(program as unknown as Node, (node) => {
-    for (const { name, start } of declaredNames(node)) identifiers.push({ text: String(name), path, line: start });
+  visit(program as unknown as Node, null, (node) => {
+    for (const { name, start } of declaredNames(node))
+      identifiers.push({ text: String(name), path, line: lineOf(start) });
     if (node.type === 'TSTypeAliasDeclaration' || node.type === 'TSInterfaceDeclaration')
-      typeNames.push({ text: String((node.id as Node).name), path, line: node.start });
+      typeNames.push({ text: String((node.id as Node).name), path, line: lineOf(node.start) });
   });
 }
 

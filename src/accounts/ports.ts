@@ -4,7 +4,7 @@ import type { Authenticator } from '../platform/http/auth.ts';
 import type { Platform } from '../platform/module.ts';
 import type { Caller } from './caller.ts';
 
-/** Services that offers and tracking take. */
+/** Services that the offers and tracking modules use. */
 export type AccountDeps = Platform['deps'] & {
   catalog: CatalogStore;
   management: Management;

@@ -30,7 +30,7 @@ export type FetchFile = (
   request: { headers: Record<string, string>; deadlineMs: number },
 ) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: string }>;
 
-/** Contributions of other modules to the catalogue's pages. Absent: not shown. */
+/** Contributions of other modules to the catalogue's pages. A missing part is not shown. */
 export type PageExtensions = {
   /** Absent: fonts are not measured. */
   fetchFont?: FetchFile;

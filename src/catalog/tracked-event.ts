@@ -30,13 +30,13 @@ export type TrackedEvent = StoredEvent<TrackedKind>;
 /** An event of a perk: an offer saved to the wallet, or selected when its session was wrapped. */
 export type PerkEvent = StoredEvent<'save' | 'selection'>;
 
-/** A tracked event as an event log keeps it. */
+/** Tracked event in the form that an event log stores. */
 export type LoggedEvent = TrackedEvent & {
-  /** Length of the opt-out of a "no thanks", in days; null: forever. */
+  /** Length of the opt-out of a "no thanks", in days, or null for no end. */
   optOutDays?: number | null;
 };
 
-/** Stores logged events in a transaction, with the counts and checks that they would have without a log. */
+/** Stores logged events in a transaction, with the same counts and checks as events without a log. */
 export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
 
 /** A log that takes events before PostgreSQL stores them. */
@@ -46,6 +46,6 @@ export type EventLog = {
   partitionOf: (sessionId: string) => number;
   /** Whether the log takes events. */
   isUp: () => boolean;
-  /** Appends events of one partition. Rejects where that takes too long: they may be in the log, or not. */
+  /** Appends events of one partition. Rejects on timeout: the log may or may not have the events. */
   append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
 };

@@ -40,7 +40,7 @@ export const flag = (about: string): Option => ({ type: 'boolean', about });
 
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
-/** A stream that knows whether it is a terminal. */
+/** Output stream that reports whether it is a terminal. */
 export type Input = Readable & { isTTY?: boolean };
 
 /** A call of a command. */

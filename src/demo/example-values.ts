@@ -35,8 +35,8 @@ const latestDelivery = `select d.id from deliveries d join publishers p on p.id 
 type ValueDeps = { config: Config; pool: pg.Pool; tokens: TokenCodec; now: () => number };
 
 /**
- * Values of the demo that examples of the API reference can name: sessions, a token of an offer, and a delivery. Reads
- * only; what there is none of is left out.
+ * Reads the values of the demo that examples of the API reference use: sessions, the token of an offer, and a delivery.
+ * Values that do not exist are left out.
  */
 export function createExampleValues({ config, pool, tokens, now }: ValueDeps): () => Promise<Record<string, string>> {
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);

@@ -134,7 +134,7 @@ type CatalogueDeps = {
   model: ModelSource;
 };
 
-/** Facts from requests on the catalogue's pages and in its rows, and offers for previews. */
+/** Extensions of catalogue pages and rows: what requests have shown, and offers for previews. */
 function catalogueParts({ pool, dbHealth, config, now, catalog, model }: CatalogueDeps) {
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });

@@ -34,7 +34,7 @@ export type PlatformOptions = {
   metricsPage?: MetricsPage | undefined;
 };
 
-/** Services that modules choose from. */
+/** Services that the platform offers to modules. */
 type PlatformServices = {
   config: Config;
   pool: pg.Pool;

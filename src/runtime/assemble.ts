@@ -22,7 +22,7 @@ type Shared = {
 
 /**
  * Gathers the contributions of all modules. The order of the list does not matter; the modules' ranks do.
- * @throws Error with both names where two modules contribute the same
+ * @throws Error with both names if two modules contribute the same key
  */
 export function assemble(
   list: readonly Module[],
@@ -63,7 +63,7 @@ export function assemble(
 const byRole = (a: PermissionEntry, b: PermissionEntry): number =>
   Number(hasRole(a.role, b.role)) - Number(hasRole(b.role, a.role));
 
-/** Keys of contributions of which there may be one of all modules, by the kind of contribution. */
+/** Keys that only one module may contribute, by the kind of contribution. */
 const uniqueKeys: Readonly<Record<string, (module: Module) => readonly string[]>> = {
   module: ({ name }) => [name],
   permission: ({ permissions = [] }) => permissions.map(({ name }) => name),
@@ -100,9 +100,7 @@ const single = <Member extends (typeof singleMembers)[number]>(
   modules: readonly Module[],
   member: Member,
 ): NonNullable<Module[Member]> | null =>
-  modules.flatMap((module) =>
-    module[member] === undefined ? [] : [module[member] as NonNullable<Module[Member]>],
-  )[0] ?? null;
+  modules.map((module) => module[member]).find((contribution) => contribution !== undefined) ?? null;
 
 const extensionsOf = (modules: readonly Module[]): PageExtensions => ({
   ...Object.assign({}, ...modules.map(({ extensions }) => extensions ?? {})),

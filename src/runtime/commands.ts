@@ -12,7 +12,7 @@ export const doctorCommands: readonly Command[] = [
   },
 ];
 
-/** Rotation of the keys that modules seal their rows with. The last of `columns` is resealed last. */
+/** Commands that rotate SECRETS_KEY. They reseal the columns in the order of the list. */
 export const secretsCommands = (columns: readonly LoadSealed[]): readonly Command[] => [
   {
     name: 'secrets status',

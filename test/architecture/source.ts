@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { parseSync } from 'oxc-parser';
+import { type Node, visit } from './syntax-tree.ts';
 
 const root = new URL('../../', import.meta.url);
 
@@ -16,19 +17,6 @@ export type SourceFile = {
   /** Names of the functions that are called, with the line. */
   calls: { name: string; line: number }[];
 };
-
-type Node = { type: string; start: number; end: number; [key: string]: unknown };
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
-
-function visit(node: Node, parent: Node | null, see: (node: Node, parent: Node | null) => void): void {
-  see(node, parent);
-  for (const value of Object.values(node)) {
-    if (isNode(value)) visit(value, node, see);
-    else if (Array.isArray(value)) for (const child of value) if (isNode(child)) visit(child, node, see);
-  }
-}
 
 const nameOf = (node: Node | null | undefined): string =>
   node?.type === 'Identifier'

@@ -9,7 +9,7 @@ import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
 import { looksToPause } from '../watch.ts';
 
-/** Cards with the results of the last looks, on the pages of campaigns and of their offers. */
+/** Cards with the latest landing-page checks, for campaign and offer pages. */
 export function landingCards(
   pool: pg.Pool,
   failFast: ReturnType<typeof createFailFast>,
