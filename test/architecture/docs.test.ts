@@ -117,7 +117,7 @@ test('each promise has a command that exists', () => {
   expect(broken).toEqual([]);
 });
 
-test.each(['docs/operations.md', 'docs/interface.md'])('%s begins with a table of its headings', (path) => {
+test.each(['docs/operations.md', ...listFiles('docs/reference/', /\.md$/)])('%s begins with its headings', (path) => {
   const text = readText(path);
   const [contents = ''] = text.split(/^## /m);
   const listed = new Set([...contents.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor));

@@ -2,6 +2,7 @@
 export type Guide = { slug: string; title: string; file: string };
 
 const guide = (slug: string, title: string): Guide => ({ slug, title, file: `docs/guides/${slug}.md` });
+const reference = (slug: string, title: string): Guide => ({ slug, title, file: `docs/reference/${slug}.md` });
 const document = (slug: string, title: string): Guide => ({ slug, title, file: `docs/${slug}.md` });
 
 /** Every page, in the order of the navigation; the first one is the entrance. */
@@ -26,7 +27,25 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('conversions', 'Conversions'),
       guide('management-api', 'Management API'),
       document('command-line', 'Command line'),
-      document('interface', 'Interface'),
+    ],
+  },
+  {
+    title: 'Reference',
+    guides: [
+      document('interface', 'API contract'),
+      reference('access-and-errors', 'Access and errors'),
+      reference('fetch-offers', 'Fetch offers'),
+      reference('themes-and-rendering', 'Themes and rendering'),
+      reference('tracking-and-conversions', 'Tracking and conversions'),
+      reference('perks-and-wallet', 'Perks and wallet'),
+      reference('users-and-privacy', 'Users and privacy'),
+      reference('webhooks', 'Webhooks'),
+      reference('budgets-and-goals', 'Budgets and goals'),
+      reference('experiments-and-outcomes', 'Experiments and outcomes'),
+      reference('management', 'Management'),
+      reference('debugging', 'Debugging'),
+      reference('web-sdk', 'Web SDK'),
+      reference('operations-health', 'Health and API reference'),
     ],
   },
   {

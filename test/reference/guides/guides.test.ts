@@ -21,9 +21,10 @@ afterAll(async () => {
 const page = (slug: string): string => pages.get(slug) ?? '';
 
 describe('the guides', () => {
-  test('are every document of docs/guides, and lead to each other, to the API reference and to the events', () => {
+  test('are every document of docs/guides and docs/reference, and lead to each other, to the API reference and to the events', () => {
     const files = allGuides.map(({ file }) => file);
-    expect(files).toEqual(expect.arrayContaining(listFiles('docs/guides/', /\.md$/)));
+    const expected = ['docs/guides/', 'docs/reference/'].flatMap((folder) => listFiles(folder, /\.md$/));
+    expect(files).toEqual(expect.arrayContaining(expected));
     const wrong = [...pages].flatMap(([slug, body]) =>
       [...body.matchAll(/(?:href|src)="([^"]*)"/g)].flatMap(([, target = '']) => {
         const [path = '', anchor] = target.split('#');
@@ -39,7 +40,7 @@ describe('the guides', () => {
       }),
     );
     expect(wrong).toEqual([]);
-    expect(page('receiving-webhooks')).toContain(`href="${guidesPath}/interface#filters"`);
+    expect(page('receiving-webhooks')).toContain(`href="${guidesPath}/webhooks#filters"`);
     for (const place of ['/docs', '/docs/events', '/dashboard']) expect(page('web')).toContain(`href="${place}"`);
   });
 
