@@ -404,7 +404,7 @@ describe('for all users', () => {
     '/dashboard/operator/system',
     '/dashboard/nowhere',
     '/docs/guides/start',
-    '/docs/guides/interface',
+    '/docs/guides/fetch-offers',
   ];
 
   test('no page violates an axe rule or is wider than the screen: 360 pixels wide, light, dark', async () => {
