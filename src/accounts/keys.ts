@@ -36,8 +36,8 @@ import { requireAtMost } from './roles.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
- * another a later end or a higher rate limit than its own (docs/interface.md#keys). Keys that a limited key makes share
- * its limit.
+ * another a later end or a higher rate limit than its own (docs/reference/access-and-errors.md#api-keys). Keys that a
+ * limited key makes share its limit.
  *
  * @param permissions of all modules
  */

@@ -14,9 +14,9 @@ import type { Permission } from '../platform/http/auth.ts';
 import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /**
- * Roles that a publisher makes of permissions (docs/interface.md#roles), which `hasRole` checks (shell/context.ts).
- * Nobody makes, changes or removes one that may more than they may themselves, and one that members have is not
- * removed.
+ * Roles that a publisher makes of permissions (docs/reference/access-and-errors.md#roles), which `hasRole` checks
+ * (shell/context.ts). Nobody makes, changes or removes one that may more than they may themselves, and one that members
+ * have is not removed.
  *
  * @param permissions of all modules
  */

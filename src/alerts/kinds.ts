@@ -1,7 +1,7 @@
 import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { OperationalEvent } from '../webhooks/raise-events.ts';
 
-/** What people can be told of, with the words of the form as messages (docs/interface.md#alerts). */
+/** What people can be told of, with the words of the form as messages (docs/reference/management.md#alerts). */
 export const alertKinds = {
   'endpoint.failing': 'alerts.kindEndpointFailing',
   'endpoint.disabled': 'alerts.kindEndpointDisabled',

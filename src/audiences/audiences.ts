@@ -10,7 +10,7 @@ import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 /** Audiences of a publisher (count). */
 const maxAudiences = 500;
 
-/** Lists of users that campaigns include or exclude (docs/interface.md#audiences). */
+/** Lists of users that campaigns include or exclude (docs/reference/users-and-privacy.md#audiences). */
 export const audiences: Resource = {
   name: 'audiences',
   noun: 'audience',

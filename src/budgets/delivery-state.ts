@@ -1,7 +1,7 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 import type { Standing } from './standing.ts';
 
-/** Whether a campaign is shown, and what prevents it (docs/interface.md#delivery-state). */
+/** Whether a campaign is shown, and what prevents it (docs/reference/budgets-and-goals.md#delivery-state). */
 export const deliveryStates = [
   'delivering',
   'limited',

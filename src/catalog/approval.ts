@@ -5,7 +5,7 @@ import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts
 import type { Permission } from '../platform/http/auth.ts';
 import { offerLimits } from './offer-limits.ts';
 
-/** Approves drafts and, where changes need approval, saves without one (docs/interface.md#drafts). */
+/** Approves drafts and, where changes need approval, saves without one (docs/reference/management.md#drafts). */
 export const approvalPermission: Permission = 'offers/approval';
 
 /** What users see, and where it leads them: a change of these is material, and so is a new offer or picture. */

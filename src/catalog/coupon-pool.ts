@@ -1,4 +1,4 @@
-/** The coupon codes of an offer (docs/interface.md#coupons). */
+/** The coupon codes of an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type CouponPool = {
   /** When a user gets one. */
   giveAt: 'wrap' | 'save' | 'click';

@@ -1,4 +1,4 @@
-/** What an arm changes of the unit (docs/interface.md#experiments). */
+/** What an arm changes of the unit (docs/reference/experiments-and-outcomes.md). */
 export type ArmChanges = {
   offers_per_response?: number;
   theme_id?: number;

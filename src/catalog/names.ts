@@ -1,4 +1,4 @@
-/** Of custom attributes: of requests and of users (docs/interface.md#request-body). */
+/** Of custom attributes: of requests and of users (docs/reference/fetch-offers.md#request-body). */
 export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 export const maxAttributes = 50;
@@ -20,8 +20,8 @@ export const maxThemeKeyLength = 64;
 
 /**
  * The form in which placements and themes are known by name: lower case, blanks and underscores as hyphens
- * (docs/interface.md#placements, #themes). To PostgreSQL, U+0085 and, in some locales, U+001C to U+001F are blanks,
- * though not to JavaScript.
+ * (docs/reference/fetch-offers.md#placements, docs/reference/themes-and-rendering.md#themes). To PostgreSQL, U+0085
+ * and, in some locales, U+001C to U+001F are blanks, though not to JavaScript.
  */
 export const normaliseName = (name: string): string =>
   name

@@ -1,4 +1,4 @@
-/** The copy of an offer. Limits: docs/interface.md#text-limits. */
+/** The copy of an offer. Limits: docs/reference/themes-and-rendering.md#text-limits. */
 export type OfferCopy = {
   title: string;
   description: string;

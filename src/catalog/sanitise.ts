@@ -9,7 +9,7 @@ const allowedStyles = Object.fromEntries(
 
 /**
  * Terms that are safe to store and to show as raw HTML: allowed tags only, https links that open in a new window
- * (docs/interface.md#fetch-offers).
+ * (docs/reference/fetch-offers.md#request).
  */
 export function sanitiseTerms(html: string): string {
   return sanitizeHtml(html, {

@@ -3,7 +3,10 @@ import type { Publisher, Theme } from './types.ts';
 
 const keyPattern = /^[\p{L}\p{M}\p{N}.-]+$/u;
 
-/** What is wrong with a normalised key; null: nothing. Digits alone are an id (docs/interface.md#themes). */
+/**
+ * What is wrong with a normalised key; null: nothing. Digits alone are an id
+ * (docs/reference/themes-and-rendering.md#themes).
+ */
 export function themeKeyProblem(key: string): string | null {
   if (!keyPattern.test(key)) return 'must consist of letters, digits, hyphens and dots';
   return /^\d+$/.test(key) ? 'must not be a number: numbers are ids' : null;

@@ -62,7 +62,7 @@ export type OfferLists = {
   allowed: { categories: string[]; brands: string[]; advertisers: number[]; domains: string[] };
 };
 
-/** The rules of a publisher as they are stored (docs/interface.md#controls). */
+/** The rules of a publisher as they are stored (docs/reference/management.md#block-rules). */
 export type StoredControls = OfferLists & {
   /** Beside those for all placements, by normalised name. */
   placements: Record<string, OfferLists>;

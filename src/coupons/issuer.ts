@@ -6,7 +6,7 @@ import type { Coupon, CouponWant } from './coupon.ts';
 import { findOf, type IssueTools, isOver, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
 import { releaseHolds } from './rows.ts';
 
-/** Gives codes (docs/interface.md#coupons). Offers without codes must not be asked for. */
+/** Gives codes (docs/reference/perks-and-wallet.md#coupons). Offers without codes must not be asked for. */
 export type CouponIssuer = {
   /**
    * Gives each user a code, in the transaction of the fact that earns it: one for a user and offer, however often it is

@@ -17,7 +17,7 @@ import {
 } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a removed row can be restored (docs/interface.md#management). */
+/** How long a removed row can be restored (docs/reference/management.md#resources). */
 export const restorableDays = 30;
 
 /** Whether a row of a list of removed ones can still be restored. */

@@ -7,7 +7,7 @@ import { checkValue } from './schema-errors.ts';
 
 /**
  * Options of a management route with a body: fields that its schema does not name are refused, and every wrong field is
- * named at once (docs/interface.md#management).
+ * named at once (docs/reference/management.md#resources).
  */
 export const strictBody = {
   validatorCompiler:

@@ -52,7 +52,9 @@ export function offerAt(offer: Offer, nowMs: number): Offer {
 
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
-/** The offer object of docs/interface.md#offer-object, every field present, old names beside the new ones. */
+/**
+ * The offer object of docs/reference/fetch-offers.md#offer-object, every field present, old names beside the new ones.
+ */
 export function buildOfferView(context: ViewContext) {
   const { offer, publisher, copy, token, publicUrl } = context;
   const { campaign } = offer;
@@ -183,8 +185,8 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#macros): values are HTML-escaped, a missing one is
- * replaced by its fallback or left out with a blank next to it, and each text is cut to its limit.
+ * Fills `{{name}}` and `{{name|fallback}}` (docs/reference/themes-and-rendering.md#macros): values are HTML-escaped, a
+ * missing one is replaced by its fallback or left out with a blank next to it, and each text is cut to its limit.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };

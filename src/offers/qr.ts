@@ -3,7 +3,7 @@ import { crc32, deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import encodeQR from 'qr';
 
-/** Edge of the picture in pixels (docs/interface.md#offer-object). */
+/** Edge of the picture in pixels (docs/reference/fetch-offers.md#offer-object). */
 const qrPixels = 228;
 /** Modules of the quiet zone around the code (count). */
 const quietModules = 4;

@@ -89,7 +89,7 @@ const payload = Type.Object({
   }),
 });
 
-/** Sent when a user's selection is confirmed (docs/interface.md#usp-webhook-payload). */
+/** Sent when a user's selection is confirmed (docs/reference/webhooks.md#usp-webhook-payload). */
 export const uspSelection: EventType = {
   name: 'usp.selection',
   title: 'User Selected Perks',
@@ -137,9 +137,9 @@ type PayloadSession = Pick<
   Partial<Pick<UspSession, 'experiments'>>;
 
 /**
- * The payload of the webhook (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown, with
- * the texts, tokens and URLs of the fetch answer. An empty selection is valid. Pure. A new field also stands in the
- * schema above and in the type for receivers, `packages/client/src/webhook-events.ts`.
+ * The payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the selected campaigns in the order
+ * shown, with the texts, tokens and URLs of the fetch answer. An empty selection is valid. Pure. A new field also
+ * stands in the schema above and in the type for receivers, `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
   const chosen = new Set(selected);

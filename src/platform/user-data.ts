@@ -4,7 +4,7 @@ import { dayOfUuid7 } from './lib/uuid7.ts';
 
 /*
  * Personal data of a user lie in tables of many modules. Each exports functions of these shapes for its own tables;
- * the list of all of them is handed to the erasure and the export (GDPR; docs/interface.md#privacy).
+ * the list of all of them is handed to the erasure and the export (GDPR; docs/reference/users-and-privacy.md#privacy).
  */
 
 /** Identifiers by which a publisher names a user. */

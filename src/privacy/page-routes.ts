@@ -53,7 +53,10 @@ type PageDeps = {
   };
 };
 
-/** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
+/**
+ * `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none
+ * (docs/reference/users-and-privacy.md#privacy).
+ */
 export async function privacyPageRoutes(
   app: App,
   { catalog, config, pool, dbHealth, messages }: PageDeps,

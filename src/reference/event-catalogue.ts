@@ -45,7 +45,7 @@ const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
 
 /**
  * The catalogue of events: GET /docs/events, for people and for programs, and the schema of each
- * (docs/interface.md#event-catalogue).
+ * (docs/reference/webhooks.md#event-catalogue).
  * @returns what the search finds in it
  */
 export function eventCatalogueRoutes(

@@ -1,8 +1,8 @@
 import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kinds.ts';
 
 /**
- * The metrics of reports (docs/interface.md#reports). A session is one answered fetch; filled: it showed an offer. The
- * events are those of `catalog/event-kinds.ts`. Suspicious events and developers' sessions count in none.
+ * The metrics of reports (docs/reference/management.md#reports). A session is one answered fetch; filled: it showed an
+ * offer. The events are those of `catalog/event-kinds.ts`. Suspicious events and developers' sessions count in none.
  */
 export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | MoneyMetric;
 

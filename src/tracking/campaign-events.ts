@@ -15,7 +15,7 @@ const lateAfterMs = 24 * hourMs;
 
 /**
  * Raises `campaign.budget_reached` once for each period of a budget or total cap, `campaign.goal_behind` once a day,
- * and `campaign.ended` once for each end (docs/interface.md#operational-events).
+ * and `campaign.ended` once for each end (docs/reference/webhooks.md#operational-events).
  */
 export async function raiseCampaignEvents({
   pool,

@@ -88,7 +88,10 @@ type RouteNeeds = Parameters<typeof createTokenVerifier>[0] &
   Pick<TrackingDeps, 'config' | 'failures' | 'flushPool'> &
   WithLog & { coupons: CouponIssuer };
 
-/** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
+/**
+ * Beacons and clicks, which share one recorder and one token verifier
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
+ */
 function createTrackingRoutes(deps: RouteNeeds) {
   const { config, catalog, failures, eventLog } = deps;
   const verify = createTokenVerifier(deps);

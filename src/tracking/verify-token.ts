@@ -21,7 +21,8 @@ export type TrackedRequest = {
 };
 
 /**
- * Verifies the token of a beacon or click, its parameter `t` (docs/interface.md#tracking).
+ * Verifies the token of a beacon or click, its parameter `t`
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
  * @param ownEvent name of an own event
  * @returns null for a bad or expired token, or one of an offer that its publisher does not have
  */

@@ -14,7 +14,7 @@ const maxBatch = 500;
 const payloadOf = ({ publisher_id: _publisher, ...entry }: AuditEntry): Buffer =>
   Buffer.from(JSON.stringify({ event, timestamp: entry.at, ...entry }));
 
-/** An entry of the audit log (docs/interface.md#operational-events). */
+/** An entry of the audit log (docs/reference/webhooks.md#operational-events). */
 export const auditRecorded: EventType = {
   name: event,
   title: 'Audit log entry',

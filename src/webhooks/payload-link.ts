@@ -11,7 +11,7 @@ import { createSigner, macLength, type Signer } from '../platform/security/track
 
 /**
  * Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long
- * (docs/interface.md#webhooks).
+ * (docs/reference/webhooks.md#webhook-events).
  */
 export type PayloadLinks = {
   /** An absolute URL, good for 72 hours from `nowMs` (epoch milliseconds). */

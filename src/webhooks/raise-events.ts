@@ -1,6 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** Operational events (docs/interface.md#operational-events). */
+/** Operational events (docs/reference/webhooks.md#operational-events). */
 export const operationalEvents = [
   'endpoint.failing',
   'endpoint.disabled',

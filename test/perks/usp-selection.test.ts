@@ -123,7 +123,7 @@ const creativeTypes = {
   user_id: 'integer',
 };
 
-/** docs/interface.md#usp-webhook-payload and docs/interface.md#older-spellings. */
+/** docs/reference/webhooks.md#usp-webhook-payload and docs/reference/access-and-errors.md#legacy-names. */
 const campaignTypes = {
   campaign_id: 'integer',
   advertiser_name: 'string',

@@ -13,8 +13,8 @@ export const fillCacheBuster = (url: string, random: () => number = Math.random)
   url.replace(/%7Bcbuster%7D|\{cbuster\}/gi, () => random().toString(36).slice(2, 14) || '0');
 
 /**
- * Fires a beacon of an offer (docs/interface.md#tracking). Resolves when the server has recorded it; "" (such as an
- * absent `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
+ * Fires a beacon of an offer (docs/reference/tracking-and-conversions.md#tracking-urls). Resolves when the server has
+ * recorded it; "" (such as an absent `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
  * @throws ServerError, ConnectionError
  */
 export async function fireBeacon(

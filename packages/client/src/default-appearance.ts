@@ -1,6 +1,9 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
-/** Defaults of `settings` (docs/interface.md#settings-and-styles). Typed clients fail on a wrong type. */
+/**
+ * Defaults of `settings` (docs/reference/themes-and-rendering.md#settings-and-styles). Typed clients fail on a wrong
+ * type.
+ */
 export const defaultSettings: OfferSettings = {
   ad_position: 'center',
   ad_animation: 'fade',
@@ -52,7 +55,7 @@ export const defaultSettings: OfferSettings = {
   },
 };
 
-/** Defaults of `styles` (docs/interface.md#settings-and-styles). */
+/** Defaults of `styles` (docs/reference/themes-and-rendering.md#settings-and-styles). */
 export const defaultStyles: OfferStyles = {
   popup: {
     background: '#ffffff',
@@ -115,7 +118,7 @@ export const defaultStyles: OfferStyles = {
   },
 };
 
-/** Defaults of `appearance` (docs/interface.md#settings-and-styles). */
+/** Defaults of `appearance` (docs/reference/themes-and-rendering.md#settings-and-styles). */
 export const defaultAppearance: OfferAppearance = {
   color_scheme: 'light',
   spacing: 'normal',

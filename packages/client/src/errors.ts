@@ -1,4 +1,4 @@
-/** A parameter is invalid; nothing was sent (docs/interface.md#client-errors). */
+/** A parameter is invalid; nothing was sent (docs/reference/web-sdk.md#client-errors). */
 export class InvalidParameterError extends Error {
   readonly kind = 'invalid_parameter';
   /** Name of the parameter, such as `loyaltyboost`. */

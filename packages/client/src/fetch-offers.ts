@@ -23,7 +23,7 @@ type CallOptions = TransportOptions &
 
 export type FetchOffersOptions = CallOptions & { payload: UserPayload & { placement: string } };
 
-/** One of several placements (docs/interface.md#several-placements). */
+/** One of several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export type PlacementRequest = {
   name: string;
   /** Most offers there, 1–10; else as its settings say. */
@@ -36,7 +36,7 @@ export type PlacementRequest = {
 export type FetchPlacementsOptions = CallOptions & { payload?: UserPayload; placements: PlacementRequest[] };
 
 /**
- * Fetches offers (docs/interface.md#fetch-offers).
+ * Fetches offers (docs/reference/fetch-offers.md#request).
  * @throws InvalidParameterError before anything is sent; ServerError for a status outside 200–299 or a body that is not
  * a JSON object; ConnectionError when the request did not complete
  */
@@ -44,14 +44,15 @@ export const fetchOffers = (options: FetchOffersOptions): Promise<FetchOffersRes
   call<FetchOffersResponse>(options, options.payload);
 
 /**
- * Fetches offers at several placements of a page at once, none of them twice (docs/interface.md#several-placements).
+ * Fetches offers at several placements of a page at once, none of them twice
+ * (docs/reference/fetch-offers.md#multiple-placements).
  * @throws as `fetchOffers`
  */
 export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchPlacementsResponse> =>
   call<FetchPlacementsResponse>(options, { ...options.payload, placements: options.placements });
 
 /**
- * How many offers `fetchOffers` would be answered with now (docs/interface.md#any-offers).
+ * How many offers `fetchOffers` would be answered with now (docs/reference/fetch-offers.md#count-offers).
  * @throws as `fetchOffers`
  */
 export const countOffers = async (options: FetchOffersOptions): Promise<number> =>

@@ -1,6 +1,6 @@
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** User data (docs/interface.md#request-body), the same for requests and templates. */
+/** User data (docs/reference/fetch-offers.md#request-body), the same for requests and templates. */
 export type UserPayload = {
   /** Page or section where the offers appear; required by the server. */
   placement?: string;

@@ -64,7 +64,7 @@ export type OfferUnitProps = Partial<PerkwireService> & {
 };
 
 /**
- * A unit of offers, embedded where it stands (docs/interface.md#web-sdk). It mounts anew when what it is configured
+ * A unit of offers, embedded where it stands (docs/reference/web-sdk.md). It mounts anew when what it is configured
  * by changes; event handlers may change at any time. Renders an empty `div` on a server.
  */
 export function OfferUnit(props: OfferUnitProps): ReactElement {

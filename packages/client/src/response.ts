@@ -1,9 +1,11 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
-/** The response of fetch-offers (docs/interface.md#response). */
+/** The response of fetch-offers (docs/reference/fetch-offers.md#response). */
 export type FetchOffersResponse = { data: OfferData };
 
-/** The response to a call for several placements, in their order (docs/interface.md#several-placements). */
+/**
+ * The response to a call for several placements, in their order (docs/reference/fetch-offers.md#multiple-placements).
+ */
 export type FetchPlacementsResponse = { data: { placements: PlacementData[] } };
 
 /** `name`: as the call had it. */
@@ -31,7 +33,7 @@ export type OfferData = {
 /** An experiment and the arm of it that a session is in; `holdout`: no offers. */
 export type ExperimentArm = { key: string; arm: string };
 
-/** One offer (docs/interface.md#offer-object). Every field is always present; absent text is "". */
+/** One offer (docs/reference/fetch-offers.md#offer-object). Every field is always present; absent text is "". */
 export type Offer = {
   id: number;
   campaign_id: number;
@@ -80,7 +82,7 @@ export type Offer = {
   coupon?: Coupon;
 };
 
-/** The code of a user for an offer (docs/interface.md#coupons). */
+/** The code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type Coupon = {
   code: string;
   /** ISO 8601; null: no end. */
@@ -89,7 +91,7 @@ export type Coupon = {
   terms: string;
 };
 
-/** To be fired when the event happens (docs/interface.md#tracking). */
+/** To be fired when the event happens (docs/reference/tracking-and-conversions.md#tracking-urls). */
 export type Beacons = {
   /** The unit was closed, or all offers were seen. */
   close: string;
@@ -99,7 +101,7 @@ export type Beacons = {
 
 export type OfferCampaign = { is_product: boolean; offer_description: string; campaign_images: Creative[] };
 
-/** An image (docs/interface.md#creative-object). `width` and `height` in pixels. */
+/** An image (docs/reference/fetch-offers.md#creative-object). `width` and `height` in pixels. */
 export type Creative = {
   id: number;
   url: string;

@@ -3,7 +3,7 @@ import type { AdEvent } from './callback.ts';
 import type { UserPayload } from './payload.ts';
 import type { Coupon, ExperimentArm, Offer } from './response.ts';
 
-/** Types of the web SDK (docs/interface.md#web-sdk): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
+/** Types of the web SDK (docs/reference/web-sdk.md): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
 
 declare global {
   // Empty without the DOM's types, as on a server; else they merge with the DOM's own.
@@ -20,7 +20,7 @@ declare global {
 /** `window.AdUser`: the request body. */
 export type AdUser = UserPayload;
 
-/** The first three are those of docs/interface.md#client-errors. */
+/** The first three are those of docs/reference/web-sdk.md#client-errors. */
 export type AdErrorKind =
   | 'invalid_parameter'
   | 'server_error'
@@ -173,7 +173,7 @@ export type AdConfig = {
   language?: string;
   /** Texts in place of those of the language. */
   labels?: Partial<AdLabels>;
-  /** Query parameters of fetch-offers (docs/interface.md#fetch-offers). */
+  /** Query parameters of fetch-offers (docs/reference/fetch-offers.md#request). */
   loyaltyboost?: string | number;
   creative?: string | number;
   campaignId?: string | number;

@@ -19,7 +19,7 @@ export type CheckoutHtmlOptions = Omit<PrefetchHtmlOptions, 'sdkCdnUrl'> & {
   mode: PrefetchMode;
 };
 
-/** Value of `%%CONFIG%%` for each mode (docs/interface.md#web-views). */
+/** Value of `%%CONFIG%%` for each mode (docs/reference/web-sdk.md#web-views). */
 export const configFragments: Readonly<Record<PrefetchMode, string>> = {
   sdk: 'autoLoad: true, prefetch: true',
   api: 'autoLoad: false, prefetch: false',

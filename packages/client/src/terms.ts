@@ -1,4 +1,6 @@
-/** What the HTML of `terms_and_conditions` may hold, beside https links (docs/interface.md#offer-object). */
+/**
+ * What the HTML of `terms_and_conditions` may hold, beside https links (docs/reference/fetch-offers.md#offer-object).
+ */
 export type TermsRules = {
   /** Names of elements. */
   tags: readonly string[];

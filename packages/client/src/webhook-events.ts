@@ -44,7 +44,7 @@ export type SelectedCampaign = {
   coupon?: Coupon | null;
 };
 
-/** Confirmed perks of a session (docs/interface.md#usp-webhook-payload). */
+/** Confirmed perks of a session (docs/reference/webhooks.md#usp-webhook-payload). */
 export type UspSelectionPayload = {
   body: {
     pub_user_id: string;
@@ -58,7 +58,7 @@ export type UspSelectionPayload = {
   };
 };
 
-/** An offer was saved to, or removed from, a user's wallet (docs/interface.md#events-and-macros). */
+/** An offer was saved to, or removed from, a user's wallet (docs/reference/webhooks.md#flat-payloads). */
 export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer_saved' | 'offer_removed'> = {
   event: Event;
   pub_user_id: string;
@@ -81,7 +81,7 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   coupon?: Coupon | null;
 };
 
-/** An e-mail that your own mailer sends to the user (docs/interface.md#perk-messages). */
+/** An e-mail that your own mailer sends to the user (docs/reference/perks-and-wallet.md#perk-messages). */
 export type PerkMessagePayload = {
   event: 'perk_message';
   /** `Message-ID` of the mail; the same on every attempt. */
@@ -111,8 +111,8 @@ export type PerkMessagePayload = {
 };
 
 /**
- * The postback of a conversion, a paid click or a paid impression (docs/interface.md#events-and-macros). Times are ISO
- * 8601.
+ * The postback of a conversion, a paid click or a paid impression (docs/reference/webhooks.md#flat-payloads). Times are
+ * ISO 8601.
  */
 export type ConversionPayload = {
   /** Id of the conversion, or of the paid click or impression. */
@@ -178,7 +178,7 @@ type LostPageFields = {
 };
 type CampaignFields = { campaign_id: number; name: string };
 
-/** What happens to endpoints, deliveries and campaigns (docs/interface.md#operational-events). */
+/** What happens to endpoints, deliveries and campaigns (docs/reference/webhooks.md#operational-events). */
 export type OperationalPayloads = {
   'endpoint.failing': OperationalPayload<
     'endpoint.failing',

@@ -64,8 +64,8 @@ const defaultToleranceS = 300;
 const minSecretBytes = 24;
 
 /**
- * Verifies a webhook by Standard Webhooks 1.0 (docs/interface.md#webhooks): signature and age. Needs WebCrypto: Node,
- * Deno, Bun, edge runtimes.
+ * Verifies a webhook by Standard Webhooks 1.0 (docs/reference/webhooks.md#webhook-events): signature and age. Needs
+ * WebCrypto: Node, Deno, Bun, edge runtimes.
  * @throws WebhookVerificationError when it must not be trusted; InvalidParameterError for a secret of another form
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {

@@ -42,7 +42,9 @@ export type PerkwireOffersProps = EventHandlers & {
 /** Confirms what is selected; a script's last value must be `true`. */
 const confirmScript = 'Ad.confirm(); true;';
 
-/** The web view that shows offers at checkout (docs/interface.md#web-views). Click-outs open outside of the app. */
+/**
+ * The web view that shows offers at checkout (docs/reference/web-sdk.md#web-views). Click-outs open outside of the app.
+ */
 export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   const { service, user, response, confirm = false, style } = props;
   const webView = useRef<WebView>(null);

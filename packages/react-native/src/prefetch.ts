@@ -25,7 +25,7 @@ const hidden = { width: 0, height: 0, flex: 0 };
 
 /**
  * A hidden web view, which loads offers before checkout and keeps them for `PerkwireOffers`
- * (docs/interface.md#web-views).
+ * (docs/reference/web-sdk.md#web-views).
  * Stays as long as it is rendered.
  */
 export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {

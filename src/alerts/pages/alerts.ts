@@ -46,7 +46,10 @@ type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 /** How long an alert can be muted (days). */
 const muteDays = 7;
 
-/** The inbox of alerts, what the viewer is mailed of, and the channels of the publisher (docs/interface.md#alerts). */
+/**
+ * The inbox of alerts, what the viewer is mailed of, and the channels of the publisher
+ * (docs/reference/management.md#alerts).
+ */
 export function alertPages(app: App, services: PageServices): void {
   const { deps } = services;
   const pages = publisherPages(app, services);

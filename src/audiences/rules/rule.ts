@@ -14,7 +14,7 @@ export const askedKinds = [
 /** Longest time that a rule looks back (days). */
 const maxDays = 180;
 
-/** Who is in an audience by what they did (docs/interface.md#audiences). */
+/** Who is in an audience by what they did (docs/reference/users-and-privacy.md#audiences). */
 export const ruleSchema = Type.Object(
   {
     event: orOwnKind(

@@ -12,7 +12,10 @@ export type Beacons = {
   seenOfferIds: ReadonlySet<number>;
 };
 
-/** Sends the beacons of one response (docs/interface.md#tracking); `onFailure` gets the error of those given up. */
+/**
+ * Sends the beacons of one response (docs/reference/tracking-and-conversions.md#tracking-urls); `onFailure` gets the
+ * error of those given up.
+ */
 export function createBeacons(
   origin: string,
   onFailure: (err: unknown) => void,

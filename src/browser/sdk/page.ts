@@ -53,7 +53,7 @@ export function whenParsed(work: () => void): void {
 /** Members of a request body that tell nobody apart. Any custom attribute may, such as a customer's number. */
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
-/** As the service reads it (docs/interface.md#request-body). */
+/** As the service reads it (docs/reference/fetch-offers.md#request-body). */
 const isRefused = (consent: unknown): boolean =>
   ![undefined, null, '', true, 1, 'true', '1', 'yes', 'granted'].includes(consent as null);
 

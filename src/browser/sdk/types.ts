@@ -7,7 +7,7 @@ import type { TermsRules } from '../../../packages/client/src/terms.ts';
 /**
  * The types that pages see are those of the client package, so that both stay in step.
  *
- * offer     field names as on the wire (docs/interface.md#offer-object)
+ * offer     field names as on the wire (docs/reference/fetch-offers.md#offer-object)
  * answer    one response of fetch-offers, made safe to show
  * unit      the display of offers: `single` shows one after another, `multi` a grid
  */
@@ -47,7 +47,7 @@ export type Answer = {
   raw: unknown;
 };
 
-/** The page's values for the request body (docs/interface.md#request-body). */
+/** The page's values for the request body (docs/reference/fetch-offers.md#request-body). */
 export type UserPayload = Record<string, unknown>;
 
 export type EventName = AdEvent;

@@ -42,7 +42,7 @@ const scripts: readonly ScriptRoutes[] = [
 
 const schema = { hide: true };
 
-/** The browser scripts (docs/interface.md#web-sdk), each by its name and by its content hash. */
+/** The browser scripts (docs/reference/web-sdk.md), each by its name and by its content hash. */
 export async function sdkRoutes(app: App, { config, logger }: { config: Config; logger: Logger }): Promise<void> {
   for (const { name, plainUrls, redirectTo } of scripts) {
     const script = await loadScript(name, config.publicUrl);
@@ -108,7 +108,7 @@ const pageUrls = {
 
 /**
  * The pages of web views, ready: templates for an app that fills in the placeholders of the specification alone, and
- * one that takes all from its URL. The SDK comes from `PUBLIC_URL` (docs/interface.md#web-views).
+ * one that takes all from its URL. The SDK comes from `PUBLIC_URL` (docs/reference/web-sdk.md#web-views).
  */
 export async function templateRoutes(app: App, { config }: { config: Config }): Promise<void> {
   for (const [name, urls] of Object.entries(pageUrls)) {

@@ -2,7 +2,10 @@ import type { WebFont } from '@perkwire/client';
 import { readWoff2 } from './read-woff2.ts';
 import { averageText } from './web-font.ts';
 
-/** What a font file says of itself; measures in thousandths of its size (docs/interface.md#web-fonts). */
+/**
+ * What a font file says of itself; measures in thousandths of its size
+ * (docs/reference/themes-and-rendering.md#web-fonts).
+ */
 export type FontMeasures = Pick<WebFont, 'family' | 'weights' | 'ascent' | 'descent' | 'line_gap' | 'width'>;
 
 /** @returns null where the file is no complete woff2 font with the letters of English */

@@ -42,7 +42,7 @@ function required({ ascent, descent, line_gap, width }: typeof fontMeasures) {
   return { ascent: measure(ascent), descent: measure(descent), line_gap: measure(line_gap), width: measure(width) };
 }
 
-/** Measures a font for a theme, which takes the answer as it is (docs/interface.md#web-fonts). */
+/** Measures a font for a theme, which takes the answer as it is (docs/reference/themes-and-rendering.md#web-fonts). */
 export function fontRoutes(
   app: App,
   http: ManagementHttp,

@@ -11,7 +11,10 @@ const side = (name: string) =>
     { pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` },
   );
 
-/** Query of a picture (docs/interface.md#images). Every value is text; a repeated parameter is invalid. */
+/**
+ * Query of a picture (docs/reference/themes-and-rendering.md#images). Every value is text; a repeated parameter is
+ * invalid.
+ */
 export const imageQuery = Type.Object({
   width: side('Width'),
   height: side('Height'),

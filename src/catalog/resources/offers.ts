@@ -40,7 +40,7 @@ const copy = (name: LimitedText, description?: string) => {
   });
 };
 
-/** One copy variant of a campaign. Limits: docs/interface.md#text-limits. */
+/** One copy variant of a campaign. Limits: docs/reference/themes-and-rendering.md#text-limits. */
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',

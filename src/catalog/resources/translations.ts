@@ -10,7 +10,7 @@ import { sanitiseTerms } from '../sanitise.ts';
 /** Languages of an offer, beside its own (count). */
 const maxLanguages = 200;
 
-/** Longest text of a field in any language (characters): docs/interface.md#text-limits. */
+/** Longest text of a field in any language (characters): docs/reference/themes-and-rendering.md#text-limits. */
 export const maxLengthOf = (name: TranslatedText): number =>
   name === 'offer_description' ? campaignLimits.offer_description : offerLimits[name].maxLength;
 

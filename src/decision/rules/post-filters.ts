@@ -103,7 +103,7 @@ function pacingExclusion(
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
 
-/** Text of a list or an object, which no condition sees (docs/interface.md#request-body). */
+/** Text of a list or an object, which no condition sees (docs/reference/fetch-offers.md#request-body). */
 const structured = /^(\[.*\]|\{.*\})$/s;
 
 /**

@@ -60,7 +60,10 @@ type CatalogueFeed = {
   now: () => number;
 };
 
-/** `GET /native/v3/catalog.json`: all offers a publisher may show (docs/interface.md#catalogue), without a session. */
+/**
+ * `GET /native/v3/catalog.json`: all offers a publisher may show (docs/reference/fetch-offers.md#catalogue-feed),
+ * without a session.
+ */
 export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogueFeed): Promise<void> {
   const schema = {
     operationId: 'listCatalogue',

@@ -159,7 +159,8 @@ export function forgetShown(batch: Iterable<PendingFetch>): void {
 
 /**
  * Reads the context of a request's client. A given country wins over the country of the IP address; region, city and
- * time zone of the address then apply only if they lie in the given country (docs/interface.md#request-body).
+ * time zone of the address then apply only if they lie in the given country
+ * (docs/reference/fetch-offers.md#request-body).
  */
 function createClientContextReader(
   geo: Geo,
@@ -219,7 +220,7 @@ function themeOf(
   return requested ?? ofPlacement ?? publisher.defaultTheme;
 }
 
-/** Whether User Selected Perks is on in this answer (docs/interface.md#user-selected-perks). */
+/** Whether User Selected Perks is on in this answer (docs/reference/perks-and-wallet.md#user-selected-perks). */
 export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): boolean =>
   surface.kind === 'unit' &&
   publisher.uspEnabled &&

@@ -24,7 +24,9 @@ const timeoutText = Type.String({
   description: 'Answer within this time (10–5000 ms), else with no offers.',
 });
 
-/** Query of fetch-offers (docs/interface.md#fetch-offers). Every value is text; a repeated parameter is invalid. */
+/**
+ * Query of fetch-offers (docs/reference/fetch-offers.md#request). Every value is text; a repeated parameter is invalid.
+ */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
   accountId: Type.Optional(Type.String({ description: 'The SDK id, as published native SDKs send it.' })),
@@ -45,7 +47,9 @@ export const fetchOffersQuery = Type.Object({
   timeout_ms: Type.Optional({ ...timeoutText, [describedAs]: { type: 'integer', minimum: 10, maximum: 5000 } }),
 });
 
-/** Body of fetch-offers (docs/interface.md#request-body). Further keys are the publisher's own attributes. */
+/**
+ * Body of fetch-offers (docs/reference/fetch-offers.md#request-body). Further keys are the publisher's own attributes.
+ */
 export const fetchOffersBody = Type.Object(
   {
     placement: textOrNumber(
@@ -116,7 +120,7 @@ const placementOfCall = Type.Object(
   { additionalProperties: false },
 );
 
-/** Body of a call that may name several placements (docs/interface.md#several-placements). */
+/** Body of a call that may name several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchBody = Type.Object(
   {
     ...fetchOffersBody.properties,

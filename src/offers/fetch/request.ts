@@ -251,7 +251,7 @@ export function readThemeName(given: unknown, note: Note, path = '/themeId'): st
 
 /**
  * The publisher's own attributes as text; lists and objects as JSON. What cannot be kept is dropped and noted
- * (docs/interface.md#request-body).
+ * (docs/reference/fetch-offers.md#request-body).
  * @throws AppError invalid_request for refused names
  */
 function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Note): Map<string, string> {

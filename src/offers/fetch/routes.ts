@@ -25,7 +25,7 @@ import type { OfferService } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
 import { createTolerantCheck } from './tolerant-input.ts';
 
-/** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
+/** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/reference/fetch-offers.md#request). */
 const paths = {
   '/native/v4/offers.json': { operationId: 'fetchOffers', summary: 'Fetch offers' },
   '/native/v2/offers.json': { operationId: 'fetchOffersV2', summary: 'Fetch offers (v2)' },

@@ -19,8 +19,9 @@ declare module 'fastify' {
 }
 
 /**
- * Calls of publishers that are being watched (docs/interface.md#live-calls). Any process may take a call and any other
- * show it: who is watched stands in a table that all of them read, and calls are written in groups by a background job.
+ * Calls of publishers that are being watched (docs/reference/debugging.md#live-calls). Any process may take a call and
+ * any other show it: who is watched stands in a table that all of them read, and calls are written in groups by a
+ * background job.
  */
 export type LiveCalls = {
   isAnyWatched: () => boolean;

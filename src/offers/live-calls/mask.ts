@@ -1,6 +1,6 @@
 /*
- * What a recorded call may show (docs/interface.md#live-calls): neither secrets nor what identifies a user. Attributes
- * of the publisher are shown, as reports show them, unless their name or value looks like either.
+ * What a recorded call may show (docs/reference/debugging.md#live-calls): neither secrets nor what identifies a user.
+ * Attributes of the publisher are shown, as reports show them, unless their name or value looks like either.
  */
 
 const hidden = '•••';

@@ -47,7 +47,7 @@ type StreamDeps = CallSources & {
   logger: Logger;
 };
 
-/** The calls of a publisher as they come (docs/interface.md#live-calls). */
+/** The calls of a publisher as they come (docs/reference/debugging.md#live-calls). */
 export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger, ...sources }: StreamDeps) {
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());

@@ -5,7 +5,7 @@ import { type Notice, writeNotices } from './write-notices.ts';
 
 /**
  * What was ignored, dropped or refused of offer requests, listed for the publisher on the live page
- * (docs/interface.md#notices). Collected in memory and written by a background job.
+ * (docs/reference/debugging.md#notices). Collected in memory and written by a background job.
  */
 export type Notices = {
   /** @param detail `path` as in the details of an error; '' where it is the request as a whole */

@@ -79,7 +79,7 @@ export async function offerwallPageRoutes(
   });
 }
 
-/** Addresses of the page; the last two are older ones (docs/interface.md#offerwall). */
+/** Addresses of the page; the last two are older ones (docs/reference/fetch-offers.md#offerwall). */
 const paths = ['/offerwall', '/offerwall/v2', '/offerwall/v2/'];
 
 /** The style sheet of a page for a shadow root, whose host stands for the page's root and body. */

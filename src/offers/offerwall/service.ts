@@ -18,8 +18,8 @@ import { findWallSession, requestLike, type WallSession } from './sessions.ts';
 import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
 
 /**
- * The offerwall (docs/interface.md#offerwall). Errors: offerwall_not_enabled, invalid_token, invalid_cursor,
- * unavailable.
+ * The offerwall (docs/reference/fetch-offers.md#offerwall). Errors: offerwall_not_enabled, invalid_token,
+ * invalid_cursor, unavailable.
  */
 export type Offerwall = {
   /** A page of all offers a user may see, in a session of its own. @returns the answer's JSON */

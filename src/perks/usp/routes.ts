@@ -25,7 +25,7 @@ const sessionPath = '/sdk/v4/usp/session/:session_id.json';
 const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
-/** The five calls of User Selected Perks (docs/interface.md#user-selected-perks). */
+/** The five calls of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). */
 export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: Authenticator<Caller> }): Promise<void> {
   const usp = createUspService(deps);
   const preValidation = auth.requireKey('ads/offers');
@@ -121,7 +121,7 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 
 /**
  * The ids of campaigns that the session showed. Any other is an unknown campaign, whether it exists or not
- * (docs/interface.md#unknown-campaigns).
+ * (docs/reference/access-and-errors.md#unknown-campaigns).
  * @param given as the path or the body has them
  * @throws AppError campaign_not_in_session (404)
  */

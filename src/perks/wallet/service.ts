@@ -39,7 +39,10 @@ export type WalletDeps = {
   now: () => number;
 };
 
-/** The calls of the wallet (docs/interface.md#wallet). All reject with `unavailable` (503) while the database is. */
+/**
+ * The calls of the wallet (docs/reference/perks-and-wallet.md#wallet). All reject with `unavailable` (503) while the
+ * database is.
+ */
 export type WalletService = {
   /**
    * Saves the offer of a tracking token; `recipient` is reminded of it before it ends. @returns the URL of the wallet

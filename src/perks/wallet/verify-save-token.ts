@@ -15,8 +15,9 @@ type TokenUse = 'view' | 'save';
 type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
 
 /**
- * Verifies a tracking token to save with. It is valid for as long as that of a click (docs/interface.md#tracking).
- * Errors: invalid_token; wallet_not_enabled where publisher or offer do not allow it, or the session names no user.
+ * Verifies a tracking token to save with. It is valid for as long as that of a click
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). Errors: invalid_token; wallet_not_enabled where publisher
+ * or offer do not allow it, or the session names no user.
  */
 export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<VerifiedSave>;
 

@@ -28,7 +28,10 @@ type HealthDeps = {
   eventLog: { isUp: () => boolean } | null;
 };
 
-/** Live: the process runs. Ready: the database can commit, and agrees on the time (docs/interface.md#health). */
+/**
+ * Live: the process runs. Ready: the database can commit, and agrees on the time
+ * (docs/reference/operations-health.md#health).
+ */
 export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLog }: HealthDeps): Promise<void> {
   app.get(
     '/health/live',

@@ -45,8 +45,8 @@ export type Authenticator<Caller> = {
 };
 
 /**
- * Key checks of docs/interface.md#keys: query `api_key`, query `accountId`, `Authorization: Bearer`, body `key`, body
- * `api_key`; the first one wins.
+ * Key checks of docs/reference/access-and-errors.md#api-keys: query `api_key`, query `accountId`, `Authorization:
+ * Bearer`, body `key`, body `api_key`; the first one wins.
  */
 export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
   const takeFromKey = createRateLimit(now);

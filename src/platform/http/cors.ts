@@ -1,4 +1,4 @@
-/** Browsers of any origin call the public routes (docs/interface.md#fetch-offers). */
+/** Browsers of any origin call the public routes (docs/reference/fetch-offers.md#request). */
 export const corsOptions = {
   origin: '*',
   methods: ['GET', 'POST', 'PUT', 'OPTIONS'],

@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-/** The restriction of a key: what narrows it beyond its permissions (docs/interface.md#keys). */
+/** The restriction of a key: what narrows it beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
 export type KeyRestrictions = {
   readOnly: boolean;
   /** Whence it may be used; null: from anywhere. */

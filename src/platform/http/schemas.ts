@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 
-/** The error form (docs/interface.md#errors), as documented for every route. */
+/** The error form (docs/reference/access-and-errors.md#errors), as documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),

@@ -3,8 +3,8 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../lib/uuid7.ts';
 
 /**
- * What a tracking token binds (docs/interface.md#tracking). One token, and one signature, serves all URLs of an offer.
- * `sessionId` null: the stable token of a QR code, which belongs to no session.
+ * What a tracking token binds (docs/reference/tracking-and-conversions.md#tracking-urls). One token, and one signature,
+ * serves all URLs of an offer. `sessionId` null: the stable token of a QR code, which belongs to no session.
  */
 export type TokenClaims = {
   publisherId: number;

@@ -19,7 +19,8 @@ export type SearchRow = [href: string, page: string, heading: string, text: stri
 type GuideDeps = Own & { assets: DocsAssets };
 
 /**
- * The guides of docs/ as pages (docs/interface.md#guides), each rendered once, when it is first asked for.
+ * The guides of docs/ as pages (docs/reference/operations-health.md#guides), each rendered once, when it is first asked
+ * for.
  * @returns what the search finds in them
  */
 export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Promise<SearchRow[]> {

@@ -16,8 +16,8 @@ type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExam
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**
- * The API reference (docs/interface.md#api-reference): the description, and pages made of it. In the demo they name
- * what is there now; else each page is rendered once.
+ * The API reference (docs/reference/operations-health.md#api-reference): the description, and pages made of it. In the
+ * demo they name what is there now; else each page is rendered once.
  * @returns what the search finds in it
  */
 export function referenceRoutes(app: App, { assets, publicUrl, examples }: ReferenceDeps): () => Promise<SearchRow[]> {

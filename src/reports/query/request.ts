@@ -15,7 +15,10 @@ import type { ActivityQuery, Aggregation, ReportRequest } from './types.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 
-/** Query of the activity report (docs/interface.md#reports). Every value is text; a repeated parameter is invalid. */
+/**
+ * Query of the activity report (docs/reference/management.md#reports). Every value is text; a repeated parameter is
+ * invalid.
+ */
 export const activityQuery = Type.Object(
   {
     api_key: text('API key with `reports`.'),

@@ -73,7 +73,7 @@ const ownSchema = {
   }),
 };
 
-/** The image beacons (docs/interface.md#tracking): no other request is as frequent. */
+/** The image beacons (docs/reference/tracking-and-conversions.md#tracking-urls): no other request is as frequent. */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);
   const addRoute = (kind: TrackedKind, path: string, described: object): void => {

@@ -9,7 +9,10 @@ import type { TrackingDeps } from '../ports.ts';
 import type { TrackedRequest } from '../verify-token.ts';
 import type { Landing } from './landing.ts';
 
-/** The codes of users who click (docs/interface.md#coupons). Offers without codes must not be asked for. */
+/**
+ * The codes of users who click (docs/reference/perks-and-wallet.md#coupons). Offers without codes must not be asked
+ * for.
+ */
 export type ClickCoupons = {
   /**
    * Gives the user of a click its code, where codes come with clicks, else finds what the user has already, where the

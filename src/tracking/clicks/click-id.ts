@@ -14,7 +14,10 @@ export type ClickIdCodec = {
 /** Session and offer (bytes). */
 const idLength = 20;
 
-/** Click ids are opaque: advertisers get them, and must learn nothing of the session (docs/interface.md#tracking). */
+/**
+ * Click ids are opaque: advertisers get them, and must learn nothing of the session
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
+ */
 export function createClickIdCodec(tokenKeys: readonly TokenKey[]): ClickIdCodec {
   const sealed = createSealedIds(tokenKeys, 'click-id', idLength);
   return {

@@ -43,7 +43,10 @@ const imageAnswers = {
   409: refusedImage,
 };
 
-/** Advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a page. */
+/**
+ * Advertisers' reports of conversions (docs/reference/tracking-and-conversions.md#conversions), server to server or as
+ * an image on a page.
+ */
 type RouteNeeds = Parameters<typeof createConversionService>[0] & Pick<TrackingDeps, 'failures' | 'flushPool'>;
 
 export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void> {

@@ -14,7 +14,7 @@ const defaultDays = 7;
 
 type ReconciliationDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; now: () => number };
 
-/** Shows whether every delivery of a publisher is in exactly one state (docs/interface.md#deliveries). */
+/** Shows whether every delivery of a publisher is in exactly one state (docs/reference/webhooks.md#deliveries). */
 export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: ReconciliationDeps): void {
   const failFast = createFailFast(dbHealth);
   // A day with queued deliveries is kept for twice the retention.

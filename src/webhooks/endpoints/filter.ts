@@ -24,7 +24,7 @@ export function requireUsableFilter(filter: unknown): void {
 
 /**
  * The filter of an endpoint: a condition of the rule language whose keys are paths into the payload, such as
- * `body.selected` (docs/interface.md#filters). A path through a list reaches the field of every entry.
+ * `body.selected` (docs/reference/webhooks.md#filters). A path through a list reaches the field of every entry.
  * @param text the stored condition as JSON
  */
 export function compileFilter(text: string): Filter {

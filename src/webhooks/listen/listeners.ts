@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 
 /*
  * A listener is an endpoint that no worker calls: a command line on a developer's machine takes its deliveries over a
- * stream, and reports the answers (docs/interface.md#listeners).
+ * stream, and reports the answers (docs/reference/webhooks.md#listeners).
  */
 
 /** How long a listener is kept that nobody listens to (SQL interval): after that it is taken for given up. */

@@ -4,7 +4,7 @@ import { userAgent } from '../../support/browser.ts';
 import { type Stage, startStage } from './support.ts';
 
 /*
- * Programs as they exist: pages and apps that know the interface (docs/interface.md#web-sdk) and nothing of this code.
+ * Programs as they exist: pages and apps that know the interface (docs/reference/web-sdk.md) and nothing of this code.
  */
 
 let stage: Stage;

@@ -21,7 +21,7 @@ afterAll(async () => {
 const page = (slug: string): string => pages.get(slug) ?? '';
 
 describe('the guides', () => {
-  test('are every document of docs/guides and docs/reference, and lead to each other, to the API reference and to the events', () => {
+  test('are every document of docs/guides and docs/reference, with links that work', () => {
     const files = allGuides.map(({ file }) => file);
     const expected = ['docs/guides/', 'docs/reference/'].flatMap((folder) => listFiles(folder, /\.md$/));
     expect(files).toEqual(expect.arrayContaining(expected));

@@ -15,7 +15,7 @@ export type LoadedOffers = {
   saved: boolean;
 };
 
-/** Placement of pages that name none; one is required (docs/interface.md#request-body). */
+/** Placement of pages that name none; one is required (docs/reference/fetch-offers.md#request-body). */
 const defaultPlacement = 'web';
 
 export function requestBody(config: AdConfig, user: UserPayload): UserPayload {

@@ -8,7 +8,7 @@ import { targetOf } from './target.ts';
 import type { Unit } from './types.ts';
 
 /**
- * Displays a response's offers (docs/interface.md#showing-offers).
+ * Displays a response's offers (docs/reference/fetch-offers.md#show-offers).
  * @throws SdkError render_error; nothing is left on the page then
  */
 export function openUnit(options: UnitOptions): Unit {

@@ -20,7 +20,8 @@ export type UspOptions = {
 };
 
 /**
- * The perks of one session (docs/interface.md#user-selected-perks): its selection, sent in order, confirmed once.
+ * The perks of one session (docs/reference/perks-and-wallet.md#user-selected-perks): its selection, sent in order,
+ * confirmed once.
  */
 export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {
   /** Campaign ids. */

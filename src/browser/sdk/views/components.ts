@@ -74,8 +74,8 @@ function saveForLater(context: ViewContext, offer: Offer, className: string): HT
 }
 
 /**
- * Full terms are not in the initial view (docs/interface.md#offer-object), nor is an action that finds no place on the
- * card.
+ * Full terms are not in the initial view (docs/reference/fetch-offers.md#offer-object), nor is an action that finds no
+ * place on the card.
  */
 function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   const click = (event: Event): void => {

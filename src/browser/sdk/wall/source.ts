@@ -49,7 +49,7 @@ function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): s
   return `${base}${token === null ? '/native/v4/offerwall.json' : '/offerwall/offers.json'}?${search}`;
 }
 
-/** All other parameters are what the page knows of the user (docs/interface.md#offerwall). */
+/** All other parameters are what the page knows of the user (docs/reference/fetch-offers.md#offerwall). */
 function bodyOf(query: URLSearchParams): Record<string, string> {
   if (query.has('t')) return {};
   const given = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');

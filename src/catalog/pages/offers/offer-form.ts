@@ -17,7 +17,7 @@ export const offerTexts = [
   'loyalty_requirements',
 ] as const;
 
-/** Limits: docs/interface.md#text-limits. `image`: the picture of a new offer. */
+/** Limits: docs/reference/themes-and-rendering.md#text-limits. `image`: the picture of a new offer. */
 export const offerFields = (form: FormBuilder, image: Html): Html => html`
   ${copyFields(form, image)}
   ${fieldGroup(

@@ -22,7 +22,10 @@ import type { PageServices } from '../services.ts';
 import { coloursOf } from './appearance-fields.ts';
 import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearance } from './appearance-form.ts';
 
-/** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
+/**
+ * Appearance and behaviour of units, and the User Selected Perks toggles
+ * (docs/reference/themes-and-rendering.md#settings-and-styles).
+ */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;
   // `font`: the URL of the font that is shown, whose origin alone the frame may load fonts from.

@@ -19,7 +19,7 @@ const noticesLookbackMs = dayMs;
 
 type LiveSources = CallSources & { logger: Logger; checkSession: SessionCheck };
 
-/** Calls as they come, with request, answer and what to do (docs/interface.md#live-calls). */
+/** Calls as they come, with request, answer and what to do (docs/reference/debugging.md#live-calls). */
 export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveSources): void {
   const { pool, now } = sources;
   const streams = createEventStreams(logger);

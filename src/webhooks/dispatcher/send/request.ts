@@ -31,7 +31,10 @@ export type Message = {
 
 export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
 
-/** The request of a webhook, with the headers of Standard Webhooks 1.0 (docs/interface.md#webhooks). Pure. */
+/**
+ * The request of a webhook, with the headers of Standard Webhooks 1.0 (docs/reference/webhooks.md#webhook-events).
+ * Pure.
+ */
 export function buildRequest(message: Message): HttpCall {
   const { method, payload } = message;
   const url = targetUrl(message);

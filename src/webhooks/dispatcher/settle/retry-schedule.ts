@@ -2,7 +2,8 @@ import { dayMs } from '../../../platform/lib/time.ts';
 import type { ErrorClass, SendResult } from '../send/result.ts';
 
 /**
- * The retry schedule, a backoff: waits before each attempt (seconds), ten over about 76 h (docs/interface.md#retries).
+ * The retry schedule, a backoff: waits before each attempt (seconds), ten over about 76 h
+ * (docs/reference/webhooks.md#retries).
  */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
@@ -58,8 +59,8 @@ export type Verdict =
     };
 
 /**
- * What the response to an attempt means (docs/interface.md#retries): 2xx delivered, 410 disables the endpoint, all
- * else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link
+ * What the response to an attempt means (docs/reference/webhooks.md#retries): 2xx delivered, 410 disables the endpoint,
+ * all else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link
  * nextAttempt} decides.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
  */
