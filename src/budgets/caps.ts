@@ -1,7 +1,16 @@
 import { isOwnKind, type OwnKind, rulesOf } from '../catalog/event-kinds.ts';
 import { maxCostMicros, payoutOf } from '../catalog/provisioning.ts';
-import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, GoalMetric, TotalCap } from '../catalog/rules.ts';
-import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
+import type {
+  CampaignRules,
+  CapEvent,
+  CapMetric,
+  CapPeriod,
+  FrequencyCap,
+  Goal,
+  GoalMetric,
+  TotalCap,
+} from '../catalog/rules.ts';
+import type { Campaign, Payout, Provision, Publisher, Snapshot } from '../catalog/types.ts';
 
 /** An event as histories know it: own events by a hash of their names (`exposureEvent`). */
 export type ExposureEvent = Exclude<CapEvent, OwnKind> | `own#${string}`;
@@ -174,7 +183,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
 }
 
 /** Whether a total counts events of a kind: own events where one of its caps limits them. */
-export const countsFor = ({ caps }: Pick<LimitedTotal, 'caps'>, event: CapEvent): boolean =>
+export const countsFor = ({ caps }: LimitedTotal, event: CapEvent): boolean =>
   isOwnKind(event)
     ? caps.some(({ metric }) => metric === event)
     : event === 'conversion' || rulesOf(event).totalCap === true;
@@ -191,13 +200,21 @@ function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | 
   return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps, null)];
 }
 
-type Limited = Pick<Campaign, 'id' | 'overspendPercent' | 'rules' | 'goal' | 'payout' | 'provisions'>;
+/** Campaign, or a draft of one, as far as its totals depend on it. */
+type Limited = {
+  id: number;
+  overspendPercent: number;
+  rules: CampaignRules;
+  goal: Goal | null;
+  payout: Payout;
+  provisions: ReadonlyMap<number, Provision>;
+};
 
 /** What is counted over all publishers. */
 export const ownTotals = (campaign: Limited, owner: Publisher | undefined): LimitedTotal[] =>
-  totalOf(campaign, owner, null, listOf(campaign.rules.total_caps), goalTotalOf(campaign));
+  totalOf(campaign, owner, null, listOf(campaign.rules.total_caps), goalTotalOf(campaign.goal));
 
-const goalTotalOf = ({ goal }: Pick<Campaign, 'goal'>): GoalTotal | null =>
+const goalTotalOf = (goal: Goal | null): GoalTotal | null =>
   goal && {
     metric: goal.metric,
     sinceMs: goal.sinceMs,
@@ -220,11 +237,11 @@ function totalOf(
 }
 
 /** Amount that the next event takes from a cap; money in millionths. */
-export const nextCostOf = (metric: CapMetric, { nextCostMicros }: Pick<LimitedTotal, 'nextCostMicros'>): number =>
+export const nextCostOf = (metric: CapMetric, { nextCostMicros }: LimitedTotal): number =>
   metric === 'budget' ? nextCostMicros : 1;
 
 /** Price of the next event at a publisher (millionths), or at the cheapest one that may show the campaign. */
-function cheapestCostOf(campaign: Pick<Limited, 'payout' | 'provisions'>, publisherId: number | null): number {
+function cheapestCostOf(campaign: Limited, publisherId: number | null): number {
   const active = [...campaign.provisions.values()].filter((provision) => provision.active);
   const publisherIds = publisherId === null ? active.map((provision) => provision.publisherId) : [publisherId];
   const payouts = publisherIds.length === 0 ? [campaign.payout] : publisherIds.map((id) => payoutOf(campaign, id));

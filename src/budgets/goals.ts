@@ -1,8 +1,8 @@
-import type { GoalMetric } from '../catalog/rules.ts';
-import type { Campaign } from '../catalog/types.ts';
+import type { Goal, GoalMetric } from '../catalog/rules.ts';
+import type { Model } from '../learning/model.ts';
 import { totalsKey } from './caps.ts';
-import { elapsedOf, type PacedRules, type PlanInput, planEnd } from './pacing.ts';
-import { openMs, type PlanRules } from './plan-time.ts';
+import { elapsedOf, type PlanInput, planEnd, type RunningTime } from './pacing.ts';
+import { openMs } from './plan-time.ts';
 
 /** A campaign's goal, ready to be compared; times in epoch milliseconds. */
 export type CompiledGoal = {
@@ -16,9 +16,9 @@ export type CompiledGoal = {
 };
 
 /** What a goal depends on beside itself. */
-type GoalRules = PlanRules & Pick<PacedRules, 'planStartMs' | 'endMs'> & { goal: CompiledGoal | null };
+type GoalRules = RunningTime & { goal: CompiledGoal | null };
 
-type Now = Pick<PlanInput, 'model' | 'nowMs'>;
+type Now = { model: Model; nowMs: number };
 
 /** Where a goal stands. */
 export type Delivery = {
@@ -32,8 +32,8 @@ export type Delivery = {
 /** A goal is on track from this percentage of its plan on. */
 const onTrackFrom = 90;
 
-export const compileGoal = ({ id, goal }: Pick<Campaign, 'id' | 'goal'>, zone: string): CompiledGoal | null =>
-  goal === null ? null : { ...goal, key: totalsKey(id, null), zone };
+export const compileGoal = (campaignId: number, goal: Goal | null, zone: string): CompiledGoal | null =>
+  goal === null ? null : { ...goal, key: totalsKey(campaignId, null), zone };
 
 /** The share of a goal's time that has gone by, of the time in which the campaign runs. */
 const elapsedShare = ({ sinceMs, byMs, zone }: CompiledGoal, rules: GoalRules, now: Now): number =>

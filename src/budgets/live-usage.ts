@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { CatalogStore } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { type ActiveCaps, activeCapsOf, totalsKey } from './caps.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageTable } from './usage.ts';
 
@@ -18,7 +18,7 @@ export type LiveUsage = {
   refresh: () => Promise<void>;
 };
 
-type LiveUsageOptions = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+type LiveUsageOptions = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
 export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveUsage {
   let table = createUsageTable();

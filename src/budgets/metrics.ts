@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
-import type { CatalogStore } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { emptyModel } from '../learning/model.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 import { fromMicros } from '../platform/money.ts';
@@ -8,7 +8,7 @@ import { activeCapsOf } from './caps.ts';
 import { loadTrueUsage } from './slice-rows.ts';
 import { findStandings } from './standing.ts';
 
-type Sources = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+type Sources = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
 /** How old shown figures may be (milliseconds). */
 const maxAgeMs = 15_000;

@@ -17,7 +17,7 @@ export type Budgets = ReturnType<typeof createBudgets>;
 type Needs = {
   platform: Platform;
   catalog: Catalog;
-  learning: Pick<Learning, 'model'>;
+  learning: Learning;
   /** Epoch milliseconds: all events that were acknowledged before are stored. */
   eventsStoredUntil: () => number;
 };

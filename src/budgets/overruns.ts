@@ -35,7 +35,7 @@ export function findOverruns(
     const mine = own.get(periodKey(now));
     const before = assumed.get(now.campaignId, now.publisherId, now.period);
     for (const cap of activeCaps.total(key)?.caps ?? []) {
-      const field = fieldOf(cap);
+      const field = fieldOf(cap.metric);
       if (mine === undefined || mine[field] <= 0 || !isIn(cap, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
         continue;
       if (now[field] > limitOf(cap) && (now[field] - mine[field] !== before[field] || isHeld(key))) overruns.add(key);

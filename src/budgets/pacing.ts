@@ -5,14 +5,15 @@ import { usedOf } from './cap-rules.ts';
 import type { CompiledTotalCap, Totals } from './caps.ts';
 import { type PlanRules, planTimeOf } from './plan-time.ts';
 
-/** What pacing knows of a campaign's rules; times in epoch milliseconds. */
-export type PacedRules = PlanRules & {
-  pacing: Pacing;
-  totalCaps: readonly CompiledTotalCap[];
+/** Time in which a campaign runs, in epoch milliseconds. */
+export type RunningTime = PlanRules & {
   /** Start of the schedule, else the first activation; minus infinity: unknown. */
   planStartMs: number;
   endMs: number;
 };
+
+/** What pacing knows of a campaign's rules. */
+export type PacedRules = RunningTime & { pacing: Pacing; totalCaps: readonly CompiledTotalCap[] };
 
 /** What a plan is compared with. */
 export type PlanInput = { totals: Totals; model: Model; nowMs: number };
@@ -93,9 +94,9 @@ function endOfPlan({ planStartMs, endMs }: PacedRules, zone: string): number {
 /** Elapsed share of a period, of what is expected in it while the campaign runs. */
 export function elapsedOf(
   period: { startMs: number; endMs: number },
-  rules: PlanRules & Pick<PacedRules, 'planStartMs' | 'endMs'>,
+  rules: RunningTime,
   zone: string,
-  { model, nowMs }: Pick<PlanInput, 'model' | 'nowMs'>,
+  { model, nowMs }: { model: Model; nowMs: number },
 ): number {
   const from = Math.max(period.startMs, rules.planStartMs);
   const to = Math.min(period.endMs, rules.endMs);

@@ -2,7 +2,7 @@ import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
 import { type PayingEvent, payingEventOf } from '../catalog/paying-event.ts';
 import { phaseOf } from '../catalog/provisioning.ts';
 import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
-import type { Campaign, Snapshot } from '../catalog/types.ts';
+import type { Campaign, Payout, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf, type LimitedTotal, nextCostOf } from './caps.ts';
 import { capPeriod, limitOf } from './usage.ts';
@@ -100,12 +100,12 @@ async function findUsed(
     const { most, next, from: _from, ...reached } = budget;
     const unit = budget.metric === 'budget' ? 1_000_000 : 1;
     const [spent, remaining] = [Number(used) / unit, Math.max(0, most - Number(used)) / unit];
-    const nextEvent = nextEventOf(budget.metric, budget.campaign);
+    const nextEvent = nextEventOf(budget.metric, budget.campaign.payout);
     return [{ ...reached, spent, remaining, nextCost: next / unit, nextEvent }];
   });
 }
 
-function nextEventOf(metric: CapMetric, { payout }: Pick<Campaign, 'payout'>): PayingEvent | OwnKind {
+function nextEventOf(metric: CapMetric, payout: Payout): PayingEvent | OwnKind {
   if (isOwnKind(metric)) return metric;
   if (metric === 'budget') return payingEventOf(payout.kind);
   return metric === 'clicks' ? 'click' : 'impression';

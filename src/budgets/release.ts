@@ -6,7 +6,7 @@ import type { HighRates } from '../learning/score.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { reservationMs } from './history-records.ts';
-import { type Reservation, releaseStep } from './reservations.ts';
+import { releaseStep } from './reservations.ts';
 import { addUsage } from './usage.ts';
 
 /** Clicks that have not come by this age are not foreseen (milliseconds). */
@@ -55,7 +55,13 @@ export type Known = {
   ratesOf: (offerId: number) => HighRates;
 };
 
-type Reserved = Pick<Reservation, 'offerId' | 'impressions' | 'micros' | 'paidBy' | 'chance'>;
+type Reserved = {
+  offerId: number;
+  impressions: number;
+  micros: number;
+  paidBy: PayingEvent;
+  chance: number;
+};
 
 /**
  * What a step leaves of a reservation that has been through the steps before it: itself, another one, or null.

@@ -3,7 +3,7 @@ import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { type ActiveCaps, type LimitedTotal, totalsKey } from './caps.ts';
 import type { Reservation } from './reservations.ts';
 import type { SliceAmounts, SliceRow, WantedSlice } from './slice-rows.ts';
-import { type Amounts, periodNames, type UsageTable } from './usage.ts';
+import { type Amounts, periodNames, type UsageReader } from './usage.ts';
 
 /** Impressions a second of one total that are worth a slice (count); rarer ones are granted row by row. */
 const minRatePerS = 16;
@@ -32,10 +32,10 @@ export type Holding = {
   refusedUntilMs: number;
 };
 
-/** Grants from slices, in memory; pure but for the clock. `slices.ts` takes and returns them. */
-export type Holdings = {
+/** Grants from the slices that this process has leased. */
+export type SliceGrants = {
   /** Grants a reservation from the slice of its total. @returns the slice's id; null: it must be granted row by row */
-  grant: (total: LimitedTotal, wanted: Pick<Reservation, 'periods' | 'micros'>) => string | null;
+  grant: (total: LimitedTotal, wanted: WantedGrant) => string | null;
   /** Takes back grants of which it is certain that they are not and will not be committed. */
   revoke: (granted: readonly Reservation[]) => void;
   /** Grants nothing more from the slices of these totals (by `totalsKey`), as when another process returned them. */
@@ -43,7 +43,14 @@ export type Holdings = {
   /** Whether there is a slice of a total (by `totalsKey`). */
   isHeld: (key: string) => boolean;
   /** The usage without what the own slices have left, which this process may still grant. */
-  without: (table: Pick<UsageTable, 'get'>) => Pick<UsageTable, 'get'>;
+  without: (table: UsageReader) => UsageReader;
+};
+
+/** `micros`: money in the periods, in millionths. */
+type WantedGrant = { periods: readonly string[]; micros: number };
+
+/** Slices in memory; pure but for the clock. `slices.ts` takes and returns them. */
+export type Holdings = SliceGrants & {
   /** Retires slices that are idle, too old, or of a cap that has changed. */
   retireDue: (activeCaps: ActiveCaps) => void;
   retireAll: () => void;
@@ -66,7 +73,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     for (const slice of slicesOf(holding).toReversed()) if (isOut(slice)) retire(holding, slice);
   }
 
-  function grant(total: LimitedTotal, { periods, micros }: Pick<Reservation, 'periods' | 'micros'>): string | null {
+  function grant(total: LimitedTotal, { periods, micros }: WantedGrant): string | null {
     const nowMs = now();
     const holding = getOrInsert(holdings, keyOf(total), () => newHolding(total, nowMs));
     holding.demand.impressions += 1;

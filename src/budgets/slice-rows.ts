@@ -79,7 +79,7 @@ function fitSlice(
   const { impressions, micros } = wanted;
   const amounts: SliceAmounts = { impressions, micros };
   for (const cap of total.caps) {
-    const field = fieldOf(cap);
+    const field = fieldOf(cap.metric);
     // Answers hold nothing of own events, which are counted in periods of their own.
     if (field === 'ownEvents') continue;
     const period = periods.find((name) => name.split(' ')[0] === cap.per);

@@ -1,10 +1,10 @@
 import type pg from 'pg';
-import type { CatalogStore } from '../catalog/store.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Logger } from '../platform/logger.ts';
 import { activeCapsOf } from './caps.ts';
 import type { LiveUsage } from './live-usage.ts';
-import { createHoldings, type Holding, type Holdings, noDemand, type Slice, wantedSlice } from './slice-holdings.ts';
+import { createHoldings, type Holding, noDemand, type Slice, type SliceGrants, wantedSlice } from './slice-holdings.ts';
 import { returnSlices, takeSlices } from './slice-rows.ts';
 
 /**
@@ -12,7 +12,7 @@ import { returnSlices, takeSlices } from './slice-rows.ts';
  * total cap then need no lock that other processes hold (docs/adr/0012-slices-of-totals.md). Memory is only a guess of
  * what is left, never more than the row of the slice has: a grant counts once the row was reduced in its transaction.
  */
-export type Slices = Pick<Holdings, 'grant' | 'revoke' | 'drop' | 'isHeld' | 'without'> & {
+export type Slices = SliceGrants & {
   /** Returns what is out of use; a job of every second. */
   returnUnused: () => Promise<void>;
   /** Returns everything and takes no more. */
@@ -24,8 +24,8 @@ const retryMs = 500;
 
 type SlicesOptions = {
   pool: pg.Pool;
-  catalog: Pick<CatalogStore, 'current'>;
-  usage: Pick<LiveUsage, 'learn'>;
+  catalog: { current: () => Snapshot };
+  usage: LiveUsage;
   logger: Logger;
   now: () => number;
 };

@@ -65,7 +65,7 @@ export async function findStandings(executor: Executor, asked: Asked): Promise<M
   const table = createUsageTable();
   for (const used of await loadTrueUsage(executor, periods, campaignIds)) table.set(used);
   const byKey = new Map(limited.map((total) => [totalsKey(total.campaignId, total.publisherId), total]));
-  const totals = totalsAt(table, { total: (key) => byKey.get(key) }, nowMs);
+  const totals = totalsAt(table, (key) => byKey.get(key), nowMs);
   for (const total of limited) {
     const rules = asked.rulesOf(total.campaignId);
     const standing = getOrInsert(standings, total.campaignId, () => ({ limits: [], delivery: null }));
@@ -73,22 +73,23 @@ export async function findStandings(executor: Executor, asked: Asked): Promise<M
       ...total.caps.map((cap) => standingOf(cap, { total, table, rules, input: { totals, model, nowMs } })),
     );
     if (total.goal !== null && rules !== null)
-      standing.delivery = deliveryOf(rules, goalUsageOf(table, total).goal ?? 0, asked);
+      standing.delivery = deliveryOf(rules, goalUsageOf(table, total, total.goal), asked);
   }
   return standings;
 }
 
 type Known = { total: LimitedTotal; table: UsageTable; rules: PacedRules | null; input: PlanInput };
 
-function standingOf({ metric, per, limit }: TotalCap, { total, table, rules, input }: Known): Standing {
+function standingOf(cap: TotalCap, { total, table, rules, input }: Known): Standing {
+  const { metric, per, limit } = cap;
   const { campaignId, publisherId, timeZone } = total;
   const unit = metric === 'budget' ? 1_000_000 : 1;
-  const used = table.get(campaignId, publisherId, capPeriod({ metric, per }, timeZone, input.nowMs));
+  const used = table.get(campaignId, publisherId, capPeriod(cap, timeZone, input.nowMs));
   const { spent, reserved, unbilled } = amountsOf(metric, used);
   const key = totalsKey(campaignId, publisherId);
-  const paced = rules?.totalCaps.find(({ key: of, cap }) => of === key && cap.metric === metric && cap.per === per);
+  const paced = rules?.totalCaps.find((one) => one.key === key && one.cap.metric === metric && one.cap.per === per);
   const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
-  const [most, next] = [Math.round(limitOf({ metric, limit })), nextCostOf(metric, total)];
+  const [most, next] = [Math.round(limitOf(cap)), nextCostOf(metric, total)];
   return {
     publisherId,
     metric,
@@ -109,5 +110,5 @@ function amountsOf(metric: CapMetric, used: Amounts): { spent: number; reserved:
   if (metric === 'budget') return { ...held(used.micros, used.spentMicros), unbilled: used.unbilledMicros };
   return metric === 'impressions'
     ? { ...held(used.impressions, used.countedImpressions), unbilled: 0 }
-    : { spent: used[fieldOf({ metric })], reserved: 0, unbilled: 0 };
+    : { spent: used[fieldOf(metric)], reserved: 0, unbilled: 0 };
 }

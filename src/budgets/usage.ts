@@ -6,7 +6,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
 import { toMicros } from '../platform/money.ts';
-import { type CapUsage, type GoalTotal, type LimitedTotal, totalsKey } from './caps.ts';
+import { type GoalTotal, type LimitedTotal, totalsKey } from './caps.ts';
 
 /**
  * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
@@ -91,7 +91,11 @@ export const periodName = (per: CapPeriod, timeZone: string, atMs: number): stri
 const ownPeriod = (kind: OwnKind, period: string): string => `${period} ${kind}`;
 
 /** The period that a cap counts in at an instant. */
-export function capPeriod({ metric, per }: Pick<TotalCap, 'metric' | 'per'>, timeZone: string, atMs: number): string {
+export function capPeriod(
+  { metric, per }: { metric: CapMetric; per: CapPeriod },
+  timeZone: string,
+  atMs: number,
+): string {
   const period = periodName(per, timeZone, atMs);
   return isOwnKind(metric) ? ownPeriod(metric, period) : period;
 }
@@ -123,7 +127,7 @@ export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): strin
 const goalPeriodsAt = ({ sinceMs, byMs, period }: GoalTotal, atMs: number): string[] =>
   sinceMs <= atMs && atMs < byMs ? [period] : [];
 
-type TotalRef = Pick<LimitedTotal, 'campaignId' | 'publisherId'>;
+type TotalRef = { campaignId: number; publisherId: number | null };
 
 /** One change of a total, in each of the periods. */
 export const deltasOf = (
@@ -138,7 +142,7 @@ type Taken = TotalRef & { periods: readonly string[]; impressions: number; micro
 export const takenDeltas = (taken: Taken, sign: 1 | -1): UsageDelta[] =>
   deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, micros: sign * taken.micros });
 
-type PeriodRef = Pick<UsageDelta, 'campaignId' | 'publisherId' | 'period'>;
+type PeriodRef = TotalRef & { period: string };
 
 /** Names a total in one of its periods. */
 export const periodKey = ({ campaignId, publisherId, period }: PeriodRef): string =>
@@ -240,9 +244,12 @@ export const toUsage = (row: UsageRow): CampaignUsage => ({
   period: row.period,
 });
 
-/** Usage by total and period. */
-export type UsageTable = {
+export type UsageReader = {
   get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
+};
+
+/** Usage by total and period. */
+export type UsageTable = UsageReader & {
   set: (used: CampaignUsage) => void;
   add: (delta: UsageDelta) => void;
   /** A copy on read: each entry stays as it was when it was first read. */
@@ -278,10 +285,9 @@ const fields = {
 } as const satisfies Record<Exclude<CapMetric, OwnKind>, AmountName>;
 
 /** What a cap limits, and to how much: money in millionths. */
-export const fieldOf = ({ metric }: Pick<TotalCap, 'metric'>): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
+export const fieldOf = (metric: CapMetric): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
   isOwnKind(metric) ? 'ownEvents' : fields[metric];
-export const limitOf = ({ metric, limit }: Pick<TotalCap, 'metric' | 'limit'>): number =>
-  metric === 'budget' ? toMicros(limit) : limit;
+export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? toMicros(limit) : limit);
 
 const goalFields = {
   impressions: 'countedImpressions',
@@ -289,11 +295,9 @@ const goalFields = {
   conversions: 'conversions',
 } as const satisfies Record<GoalMetric, AmountName>;
 
-/** What was delivered for the goal of a total. */
-export function goalUsageOf(
-  table: Pick<UsageTable, 'get'>,
-  { campaignId, publisherId, goal }: Pick<LimitedTotal, 'campaignId' | 'publisherId' | 'goal'>,
-): Pick<CapUsage, 'goal'> {
-  if (goal === null) return {};
-  return { goal: table.get(campaignId, publisherId, goal.period)[goalFields[goal.metric]] };
-}
+/** Delivered count for the goal of a total. */
+export const goalUsageOf = (
+  table: UsageReader,
+  { campaignId, publisherId }: TotalRef,
+  { period, metric }: GoalTotal,
+): number => table.get(campaignId, publisherId, period)[goalFields[metric]];

@@ -1,5 +1,5 @@
 import { normaliseName } from '../catalog/names.ts';
-import type { FindBlock, IndexSource, Offer, Publisher } from '../catalog/types.ts';
+import type { FindBlock, IndexSource, Offer } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { firstTag } from '../platform/lib/language-tags.ts';
 import type {
@@ -108,7 +108,7 @@ function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generat
     if (done % sliceSize === sliceSize - 1) yield;
     const withholding = withholdingOf(offer, publisher);
     const capZone = timeZoneOf(offer.campaign.publisherId);
-    const candidate = withholding === null ? compileOrNull(offer, publisher, capZone, compiled) : null;
+    const candidate = withholding === null ? compileOrNull(offer, publisher.id, capZone, compiled) : null;
     if (candidate !== null) unsorted.push(candidate);
     else withheld.push({ offer, exclusion: withholding ?? { rule: 'rules_invalid' } });
   }
@@ -132,7 +132,7 @@ function withholdingOf(offer: Offer, { id, controls }: IndexSource['publisher'])
 /** Invalid rules, which only direct writes to the database can cause, exclude their own campaign and no other. */
 function compileOrNull(
   offer: Offer,
-  publisher: Pick<Publisher, 'id'>,
+  publisherId: number,
   capZone: string,
   compiled: Map<number, CompiledRules>,
 ): Candidate | null {
@@ -140,7 +140,7 @@ function compileOrNull(
   try {
     const rules = compiled.get(campaign.id) ?? compileRules(campaign, capZone);
     compiled.set(campaign.id, rules);
-    return toCandidate(offer, publisher, rules, capZone);
+    return toCandidate(offer, publisherId, rules, capZone);
   } catch {
     return null;
   }

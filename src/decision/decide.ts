@@ -113,7 +113,7 @@ function* catalogueRanking(
 }
 
 /** The index of a publisher from a snapshot that was built with `buildIndex`. */
-export function indexOf({ index }: Pick<Publisher, 'index'>): EligibilityIndex {
+export function indexOf({ index }: Publisher): EligibilityIndex {
   if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
   return index;
 }

@@ -76,7 +76,7 @@ export type Reject = { sequence: number; atMs: number; error: string; data: Uint
 /** Sets a message aside that cannot be stored. */
 export async function setAside(
   executor: Executor,
-  { partition, streamCreated }: Pick<Lease, 'partition' | 'streamCreated'>,
+  { partition, streamCreated }: Lease,
   { sequence, atMs, error, data }: Reject,
 ): Promise<void> {
   await executor.query(

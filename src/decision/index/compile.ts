@@ -2,8 +2,17 @@ import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/caps
 import { type CompiledGoal, compileGoal } from '../../budgets/goals.ts';
 import type { Condition } from '../../catalog/conditions.ts';
 import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
-import type { FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } from '../../catalog/rules.ts';
-import type { Campaign, Offer, Payout, Publisher } from '../../catalog/types.ts';
+import type {
+  CampaignRules,
+  FrequencyCap,
+  Goal,
+  Pacing,
+  Schedule,
+  Targeting,
+  TargetList,
+  TotalCap,
+} from '../../catalog/rules.ts';
+import type { Offer, Payout, Provision } from '../../catalog/types.ts';
 import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
@@ -47,7 +56,13 @@ export type Matcher = { list: TargetList; include: readonly Pattern[] | null; ex
 type Pattern = { text: string; isPrefix: boolean };
 
 /** What the rules of a campaign are compiled from. */
-export type RuledCampaign = Pick<Campaign, 'id' | 'rules' | 'goal' | 'activatedAtMs' | 'provisions'>;
+export type RuledCampaign = {
+  id: number;
+  rules: CampaignRules;
+  goal: Goal | null;
+  activatedAtMs: number | null;
+  provisions: ReadonlyMap<number, Provision>;
+};
 
 /** Schedules of earlier releases may name a time zone that is refused when it is set now. */
 const checkStoredRules = (rules: unknown) => checkRules(rules, isTimeZone);
@@ -74,7 +89,7 @@ export function compileRules(
     totalCaps: compileTotalCaps(rules.total_caps ?? [], totalsKey(campaignId, null), capZone),
     pacing: rules.pacing === undefined || rules.pacing === 'as_fast' ? ('asap' as const) : rules.pacing,
     publisherIds: [...provisions.values()].flatMap(({ publisherId, active }) => (active ? publisherId : [])),
-    goal: compileGoal({ id: campaignId, goal }, capZone),
+    goal: compileGoal(campaignId, goal, capZone),
     planStartMs: timeOf(schedule.start_at) ?? activatedAtMs ?? Number.NEGATIVE_INFINITY,
     needsIdentity: rules.without_identity === 'withhold',
     groups: rules.exclusion_groups ?? [],
@@ -91,8 +106,12 @@ function isIndexed(rules: Omit<CompiledRules, 'indexed'>): boolean {
   return !hasSchedule && !hasLists && frequencyCaps.length === 0 && totalCaps.length === 0;
 }
 
-function withCaps(base: CompiledRules, caps: Pick<CompiledRules, 'frequencyCaps' | 'totalCaps'>): CompiledRules {
-  const { indexed: _, ...rules } = { ...base, ...caps };
+function withCaps(
+  base: CompiledRules,
+  frequencyCaps: readonly FrequencyCap[],
+  totalCaps: readonly CompiledTotalCap[],
+): CompiledRules {
+  const { indexed: _, ...rules } = { ...base, frequencyCaps, totalCaps };
   return { indexed: isIndexed(rules), ...rules };
 }
 
@@ -100,15 +119,10 @@ function withCaps(base: CompiledRules, caps: Pick<CompiledRules, 'frequencyCaps'
  * An offer at a publisher; its `index` is set when the order is known.
  * @throws Error when the caps of the provisioning are invalid
  */
-export function toCandidate(
-  offer: Offer,
-  publisher: Pick<Publisher, 'id'>,
-  base: CompiledRules,
-  capZone: string,
-): Candidate {
+export function toCandidate(offer: Offer, publisherId: number, base: CompiledRules, capZone: string): Candidate {
   const { campaign } = offer;
-  const provision = campaign.provisions.get(publisher.id);
-  const own = compileTotalCaps(provision?.totalCaps ?? [], totalsKey(campaign.id, publisher.id), capZone);
+  const provision = campaign.provisions.get(publisherId);
+  const own = compileTotalCaps(provision?.totalCaps ?? [], totalsKey(campaign.id, publisherId), capZone);
   const frequencyCaps = provision?.frequencyCaps ?? null;
   const overrides = { frequency_caps: frequencyCaps, total_caps: provision?.totalCaps ?? null };
   if ((own.length > 0 || frequencyCaps !== null) && !isValid(overrides, checkCapOverrides))
@@ -117,15 +131,12 @@ export function toCandidate(
     offer,
     index: -1,
     forced: campaign.rules.force_priority === true,
-    priority: priorityOf(campaign, publisher.id),
-    payout: payoutOf(campaign, publisher.id),
+    priority: priorityOf(campaign, publisherId),
+    payout: payoutOf(campaign, publisherId),
     rules:
       own.length === 0 && frequencyCaps === null
         ? base
-        : withCaps(base, {
-            frequencyCaps: frequencyCaps ?? base.frequencyCaps,
-            totalCaps: [...base.totalCaps, ...own],
-          }),
+        : withCaps(base, frequencyCaps ?? base.frequencyCaps, [...base.totalCaps, ...own]),
   };
 }
 

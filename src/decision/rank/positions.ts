@@ -5,22 +5,25 @@ import type { Exclusion } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
 import type { RankedCandidate } from './sampled-ranking.ts';
 
-type FillOptions = {
+type FillRules = {
   /** Eligible candidates, best first. */
   stream: Iterator<RankedCandidate, void>;
   /** Most positions to fill. */
   count: number;
   onOfferwall: boolean;
-  /** One offer of each campaign that the same call shows at other placements. */
-  elsewhere: readonly Candidate[];
   sequence: Sequence | null;
-  /** Whether no two offers of a category may be chosen. */
-  separateCategories: boolean;
   /** Given: every candidate of the stream that is not chosen is reported. */
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
-type Filling = Pick<FillOptions, 'stream' | 'count' | 'onOfferwall' | 'sequence' | 'onExcluded'> & {
+type FillOptions = FillRules & {
+  /** One offer of each campaign that the same call shows at other placements. */
+  elsewhere: readonly Candidate[];
+  /** Whether no two offers of a category may be chosen. */
+  separateCategories: boolean;
+};
+
+type Filling = FillRules & {
   conflicts: Conflicts;
   /** Taken from the stream and not chosen yet, best first. */
   pending: RankedCandidate[];

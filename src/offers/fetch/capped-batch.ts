@@ -64,7 +64,7 @@ export async function commitCapped(
     const users = await openUsers(executor, batch, activeCaps, { nowMs, storedUntilMs: eventsStoredUntil() });
     forgetShown(batch);
     const sessions = batch.map((pending) => {
-      const known = { history: users.historyOf(pending), totals: totalsAt(table, activeCaps, nowMs) };
+      const known = { history: users.historyOf(pending), totals: totalsAt(table, activeCaps.total, nowMs) };
       const session = decideSession(sources, pending, known, nowMs);
       if (pending.dev) return session;
       const history = users.locked.get(pending.userKey ?? '');

@@ -23,7 +23,7 @@ export function createCountOffers(deps: CountDeps): { count: CountOffers; drain:
   async function totalsFor(pending: PendingFetch, nowMs: number): Promise<Totals> {
     if (!hasTotalCaps(pending)) return noTotals;
     const activeCaps = activeCapsOf(pending.snapshot);
-    return totalsAt(deps.slices.without(await deps.usage.known(activeCaps)), activeCaps, nowMs);
+    return totalsAt(deps.slices.without(await deps.usage.known(activeCaps)), activeCaps.total, nowMs);
   }
 
   return {

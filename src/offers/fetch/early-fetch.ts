@@ -109,7 +109,7 @@ function decideFromSlices(deps: EarlyFetchDeps, pending: PendingFetch): EarlyFet
   const known = usage.knownNow(activeCaps);
   if (known === null) return null;
   const nowMs = now();
-  const totals = totalsAt(slices.without(known), activeCaps, nowMs);
+  const totals = totalsAt(slices.without(known), activeCaps.total, nowMs);
   const session = decideSession(deps, pending, { history: noHistory, totals }, nowMs);
   const { id: sessionId, publisherId } = session;
   const reservations = session.decided

@@ -63,7 +63,7 @@ export function createInputNow(
     const nowMs = now();
     const keys = userKey === null ? [] : [userKey, ...earlierKeys];
     const history = await failFast(() => readHistoryOf(pool, keys, eventsStoredUntil()));
-    const totals = totalsAt(await failFast(() => readUsage(pool, activeCaps, nowMs)), activeCaps, nowMs);
+    const totals = totalsAt(await failFast(() => readUsage(pool, activeCaps, nowMs)), activeCaps.total, nowMs);
     const ofPlacement = publisher.themes.get(publisher.placements.get(context.placement)?.themeId ?? 0);
     return {
       publisher,

@@ -69,7 +69,7 @@ test('the explanation says that it is for its goal', () => {
 });
 
 test('a goal is compared with the total of its campaign over all publishers', () => {
-  expect(compileGoal({ id: 3, goal }, 'UTC')).toMatchObject({ key: '3', zone: 'UTC', count: 1000 });
+  expect(compileGoal(3, goal, 'UTC')).toMatchObject({ key: '3', zone: 'UTC', count: 1000 });
 });
 
 test('a goal that cannot be met takes no delivery from one that can', () => {
