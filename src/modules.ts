@@ -66,7 +66,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const messages = add(createMessages({ platform, catalog, accounts, webhooks, coupons }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }));
-  const tracking = add(createTracking({ platform, coupons, offers }));
+  const tracking = add(createTracking({ platform, catalog, learning, coupons, offers, eventsStoredUntil }));
   add(createLandingPages({ platform, catalog, webhooks }));
   const alerts = add(
     createAlerts({
@@ -83,7 +83,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
     }),
   );
   add(createPrivacy({ platform, catalog, accounts, audiences, messages }));
-  const perks = add(createPerks({ tracking, reports, coupons, messages }));
+  const perks = add(createPerks({ platform, catalog, accounts, reports, coupons, messages, tracking }));
   add(createAdvertisers({ platform, catalog, accounts, drafts, reports, tracking }));
   add(createReference({ platform, catalog, webhooks }));
   if (demo) add(createDemo({ platform, catalog, accounts, webhooks, offers, tracking, perks }));
@@ -108,7 +108,10 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
     platform,
     catalog,
     accounts,
+    learning,
+    budgets,
     webhooks,
+    offers,
     tracking,
     contributions: assemble(modules, assembled),
     /** Contributions of these and further modules. */

@@ -76,7 +76,7 @@ export async function openBudgetStage(
     apps: opened.map(({ app }) => app),
     run,
     refreshCatalog: async () => {
-      for (const { modules } of opened) await modules.tracking.deps.catalog.refresh();
+      for (const { modules } of opened) await modules.catalog.store.refresh();
     },
     raiseEvents: () => run('campaign events'),
     close: async () => {
@@ -89,8 +89,6 @@ export async function openBudgetStage(
   };
 }
 
-function depsOf({ tracking, webhooks }: Modules) {
-  const { sender, activity, dispatcherMetrics } = webhooks;
-  const jobMeter = createJobMeter(tracking.deps.metrics.registry);
-  return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };
+function depsOf({ platform }: Modules) {
+  return { ...platform.deps, jobMeter: createJobMeter(platform.deps.metrics.registry) };
 }

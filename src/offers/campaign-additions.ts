@@ -8,6 +8,7 @@ import type { CatalogStore } from '../catalog/store.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';
 import type { Model } from '../learning/model.ts';
+import type { ModelSource } from '../learning/source.ts';
 import type { Additions } from '../management/additions.ts';
 import { orNull, type View } from '../management/resource.ts';
 import { viewOf } from '../management/rows.ts';
@@ -66,8 +67,8 @@ const delivery = Type.Object(
 );
 
 type Sources = {
-  catalog: Pick<CatalogStore, 'current'>;
-  model: { current: () => Model };
+  catalog: CatalogStore;
+  model: ModelSource;
   recent: RecentSessions;
 };
 
@@ -102,7 +103,7 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
           row,
           await findHoldBacks(work.executor, { id: Number(row.id), publisherId: work.publisherId }, work.nowMs),
         );
-    const stateOf = statesIn(catalog.current(), work);
+    const stateOf = statesIn(catalog.current(), work.nowMs);
     return (row) => ({
       delivery_state: stateOf(row, standings(row)?.limits ?? []),
       ...standingView(standings(row), holdBacks.get(row) ?? []),
@@ -115,7 +116,7 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
         const rows = await readStatusRows(work);
         const snapshot = catalog.current();
         const standings = await readStandings({ snapshot, model: model.current() }, work, rows);
-        const stateOf = statesIn(snapshot, work);
+        const stateOf = statesIn(snapshot, work.nowMs);
         return rows.filter((row) => stateOf(row, standings(row)?.limits ?? []) === value).map(({ id }) => Number(id));
       },
     },
@@ -175,10 +176,7 @@ const draftOf = (
 });
 
 /** State of a row: with the kill switch of its advertiser, which only the snapshot knows. */
-function statesIn(
-  { offers }: Snapshot,
-  { nowMs }: Pick<Work, 'nowMs'>,
-): (row: View, limits: readonly Standing[]) => DeliveryState {
+function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: readonly Standing[]) => DeliveryState {
   const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
   return (row, limits) => {
     const campaign = campaigns.get(Number(row.id));

@@ -48,8 +48,8 @@ export async function findGoals(
 
 export type GoalSources = {
   pool: pg.Pool;
-  catalog: Pick<CatalogStore, 'current'>;
-  model: Pick<ModelSource, 'current'>;
+  catalog: CatalogStore;
+  model: ModelSource;
   now: () => number;
 };
 
@@ -76,7 +76,7 @@ export type HoldBack = { rule: string; share: number };
 /** The rules that kept a campaign out of decisions of its owner in the last day: what each costs, most first. */
 export async function findHoldBacks(
   executor: Executor,
-  { id, publisherId }: Pick<Campaign, 'id' | 'publisherId'>,
+  { id, publisherId }: { id: number; publisherId: number },
   nowMs: number,
 ): Promise<HoldBack[]> {
   const outcomes = await findOutcomes(executor, { publisherId, campaignId: id, sinceMs: nowMs - dayMs });

@@ -36,10 +36,10 @@ import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
 import { findHoldBacks, registerGoalMetrics } from './goals.ts';
-import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
+import { createLiveCalls, type LiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
 import { liveCallRoutes } from './live-calls/routes.ts';
-import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
-import { createNotices } from './notices/notices.ts';
+import { createFetchMeter, createOutcomeSampler, type OutcomeSampler } from './metrics.ts';
+import { createNotices, type Notices } from './notices/notices.ts';
 import { createRankingCheck } from './off-policy/ranking-check.ts';
 import { rankingCheckRoutes } from './off-policy/routes.ts';
 import { untrackedView } from './offer-view.ts';
@@ -52,7 +52,6 @@ import { createRecentSessions, createSeenValues } from './pages/campaigns/recent
 import { livePages } from './pages/live/live.ts';
 import { rankingPages } from './pages/ranking.ts';
 import { whyPages } from './pages/why/why.ts';
-import type { OfferDeps } from './ports.ts';
 import { applyOfferRetention } from './retention.ts';
 
 export type Offers = ReturnType<typeof createOffers>;
@@ -69,59 +68,75 @@ type Needs = {
 
 /** Fetch-offers: which offers a user is shown, and what was decided why. */
 export function createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }: Needs) {
-  const { now, metrics } = platform.deps;
-  const deps: OfferDeps = {
-    ...platform.deps,
-    catalog: catalog.store,
-    management: catalog.management,
-    auth: accounts.auth,
+  const { pool, flushPool, dbHealth, config, logger, tokens, geo, batchMeters, metrics, now } = platform.deps;
+  const { store } = catalog;
+  const { auth, checkKey, checkSession } = accounts;
+  const { model } = learning;
+  const notices = createNotices(now);
+  const liveCalls = createLiveCalls(now);
+  const outcomes = createOutcomeSampler({ now });
+  const inputs = { pool, now, catalog: store, model, eventsStoredUntil };
+  const offers = createOfferService({
+    pool,
+    flushPool,
+    dbHealth,
+    batchMeters,
+    tokens,
+    geo,
+    config,
+    logger,
+    now,
+    catalog: store,
+    model,
     usage: budgets.usage,
     slices: budgets.slices,
-    model: learning.model,
-    notices: createNotices(now),
-    liveCalls: createLiveCalls(now),
-    outcomes: createOutcomeSampler({ now }),
-    fetchMeter: createFetchMeter(metrics.registry),
     eventsStoredUntil,
-  };
-  const service = createOfferService(deps);
-  const check = createRankingCheck(deps);
-  registerGoalMetrics(metrics.registry, deps);
+    fetchMeter: createFetchMeter(metrics.registry),
+    outcomes,
+  });
+  const check = createRankingCheck({ pool, now });
+  const records = { catalog: store, liveCalls, notices, now };
+  const links = { catalog: store, tokens, now };
+  const wall = { pool, dbHealth, config, ...links, offers };
+  registerGoalMetrics(metrics.registry, { pool, catalog: store, model, now });
   return {
     name: 'offers',
     rank: 160,
     commands: offerCommands,
-    deps,
+    /** Notices, live calls and outcomes that wait in memory until jobs write them. */
+    notices,
+    liveCalls,
+    outcomes,
     schemas: offerSchemas,
     permissions,
     navigation,
-    ...catalogueParts(deps),
+    ...catalogueParts({ pool, dbHealth, config, now, catalog: store, model }),
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
-    observe: (open: App) => recordLiveCalls(open, deps),
-    observeRoutes: (app: App) => recordRefusedManagement(app, deps),
+    observe: (open: App) => recordLiveCalls(open, records),
+    observeRoutes: (app: App) => recordRefusedManagement(app, records),
     hotRoutes: async (scope: App, hot: HotRoutes) => {
-      await scope.register(offerRoutes, { ...deps, offers: service, hot });
-      await scope.register(countRoutes, { ...deps, offers: service, hot });
-      await scope.register(offerwallRoutes, { ...deps, offers: service, hot });
+      await scope.register(offerRoutes, { ...records, auth, offers, hot });
+      await scope.register(countRoutes, { ...records, auth, offers, hot });
+      await scope.register(offerwallRoutes, { ...wall, auth, liveCalls, notices, hot });
     },
     publicRoutes: async (open: App) => {
-      await open.register(catalogueRoutes, deps);
-      await open.register(linkedWallRoutes, { ...deps, offers: service });
+      await open.register(catalogueRoutes, { auth, tokens, config, now });
+      await open.register(linkedWallRoutes, { ...wall, notices });
     },
     routes: async (app: App) => {
-      await app.register(offerwallPageRoutes, deps);
-      await app.register(decisionLogRoutes, deps);
-      await app.register(rankingCheckRoutes, { ...deps, check });
-      await app.register(liveCallRoutes, { ...deps, checkKey: accounts.checkKey });
-      await app.register(explainRoutes, { ...deps, offers: service });
+      await app.register(offerwallPageRoutes, { ...links, config, pool, dbHealth });
+      await app.register(decisionLogRoutes, { pool, dbHealth, auth, now });
+      await app.register(rankingCheckRoutes, { dbHealth, auth, check });
+      await app.register(liveCallRoutes, { pool, dbHealth, liveCalls, now, auth, catalog: store, checkKey, logger });
+      await app.register(explainRoutes, { auth, explain: offers.explain });
     },
     pages: (app: App, shell: Shell) => {
-      livePages(app, shell, { ...deps, checkSession: accounts.checkSession });
-      whyPages(app, shell, deps);
-      rankingPages(app, shell, { ...deps, check });
+      livePages(app, shell, { pool, dbHealth, liveCalls, now, logger, checkSession });
+      whyPages(app, shell, { ...inputs, dbHealth, config });
+      rankingPages(app, shell, { catalog: store, now, check });
     },
-    jobs: () => jobsOf(deps),
+    jobs: () => jobsOf(pool, { notices, liveCalls, outcomes }),
   };
 }
 
@@ -189,12 +204,9 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
   return { extensions, rowAdditions: { campaigns: campaignAdditions({ catalog, model, recent }) } };
 }
 
-const jobsOf = ({
-  pool,
-  notices,
-  liveCalls,
-  outcomes,
-}: Pick<OfferDeps, 'pool' | 'notices' | 'liveCalls' | 'outcomes'>): readonly Job[] => [
+type Buffers = { notices: Notices; liveCalls: LiveCalls; outcomes: OutcomeSampler };
+
+const jobsOf = (pool: pg.Pool, { notices, liveCalls, outcomes }: Buffers): readonly Job[] => [
   {
     name: 'request notices',
     roles: ['api'],

@@ -4,14 +4,23 @@ import { offerLimits } from '../catalog/offer-limits.ts';
 import type { OfferCopy } from '../catalog/offer-texts.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
 import type { Coupon } from '../coupons/coupon.ts';
+import type { Wanted } from '../platform/i18n/reader.ts';
 import { escapeHtml } from '../platform/lib/escape-html.ts';
 import { firstTag } from '../platform/lib/language-tags.ts';
 import type { FetchOffersRequest } from './fetch/request.ts';
 
+/** Publisher settings that a rendered offer depends on. */
+type ViewPublisher = {
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  language: Wanted;
+  ownEvents: readonly string[];
+};
+
 /** The inputs of a rendered offer. */
 export type ViewContext = {
   offer: Offer;
-  publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled' | 'language' | 'ownEvents'>;
+  publisher: ViewPublisher;
   /** The copy with its macros filled. */
   copy: OfferCopy;
   /** Signed tracking token of this offer in this session. */
@@ -121,7 +130,11 @@ export function untrackedView({
   publisher,
   offer,
   publicUrl,
-}: Pick<ViewContext, 'publisher' | 'offer' | 'publicUrl'>): object {
+}: {
+  publisher: Publisher;
+  offer: Offer;
+  publicUrl: string;
+}): object {
   const view = buildOfferView({ offer, publisher, copy: offer.copy, token: '', hasUser: false, qrCode: '', publicUrl });
   return {
     ...view,

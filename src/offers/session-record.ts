@@ -2,7 +2,6 @@ import type { CapUsage, Exposure, OptOuts } from '../budgets/caps.ts';
 import type { Offer } from '../catalog/types.ts';
 import type { ArmRules, DecidedOffer, DecisionContext } from '../decision/types.ts';
 import type { StoredExperiments } from '../experiments/assign.ts';
-import type { ClientContext } from './fetch/pending-fetch.ts';
 import type { MacroValues } from './offer-view.ts';
 
 /** A fetch that was answered. */
@@ -15,7 +14,7 @@ export type SessionRecord = {
   language: string | null;
   userKey: string | null;
   pubUserId: string | null;
-  client: Pick<ClientContext, 'country' | 'device' | 'os'>;
+  client: { country: string | null; device: string | null; os: string | null };
   /** In the language of the answer. */
   offers: readonly Offer[];
   /** Why no offer is shown; null when one is. */

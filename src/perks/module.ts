@@ -1,8 +1,11 @@
+import type { Accounts } from '../accounts/module.ts';
+import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { Messages } from '../messages/module.ts';
 import type { FindSavedPerk } from '../messages/send.ts';
 import type { App } from '../platform/http/app.ts';
+import type { Platform } from '../platform/module.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Tracking } from '../tracking/module.ts';
 import { countPerkStages } from './usp/funnel.ts';
@@ -18,12 +21,33 @@ import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet
 
 export type Perks = ReturnType<typeof createPerks>;
 
-type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages: Messages };
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  reports: Reports;
+  coupons: Coupons;
+  messages: Messages;
+  tracking: Tracking;
+};
 
 /** Perks that users select and confirm, and offers that they save. */
-export function createPerks({ tracking, coupons, messages }: Needs) {
-  const deps = { ...tracking.deps, coupons: coupons.issuer, messages: messages.outbox };
-  messages.saved.findSavedPerk = createSavedPerkFinder(deps);
+export function createPerks({ platform, catalog, accounts, coupons, messages, tracking }: Needs) {
+  const { pool, dbHealth, tokens, config, batchMeters, now } = platform.deps;
+  const { auth } = accounts;
+  const { eventMeter } = tracking;
+  const shared = {
+    pool,
+    dbHealth,
+    tokens,
+    config,
+    eventMeter,
+    coupons: coupons.issuer,
+    messages: messages.outbox,
+    now,
+  };
+  const walletDeps: WalletDeps = { ...shared, catalog: catalog.store };
+  messages.saved.findSavedPerk = createSavedPerkFinder(walletDeps);
   return {
     name: 'perks',
     rank: 210,
@@ -37,10 +61,10 @@ export function createPerks({ tracking, coupons, messages }: Needs) {
       exports: { selections: exportSelections, saved_offers: exportWallet },
     },
     publicRoutes: async (open: App) => {
-      await open.register(uspRoutes, deps);
-      await open.register(walletRoutes, deps);
+      await open.register(uspRoutes, { ...shared, batchMeters, auth });
+      await open.register(walletRoutes, { ...walletDeps, auth });
     },
-    routes: async (app: App) => void (await app.register(walletPageRoutes, deps)),
+    routes: async (app: App) => void (await app.register(walletPageRoutes, walletDeps)),
   };
 }
 

@@ -50,7 +50,7 @@ export async function giveAtWrap(
 
 const isGivenAt =
   (at: NonNullable<Offer['coupon']>['giveAt']) =>
-  ({ offer }: Pick<CouponWant, 'offer'>): boolean =>
+  ({ offer }: CouponWant): boolean =>
     offer.coupon?.giveAt === at;
 
 /** What a wrapped session was given. */

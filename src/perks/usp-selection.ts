@@ -4,14 +4,13 @@ import { eachBeacon } from '../catalog/event-kinds.ts';
 import { localise } from '../catalog/translations.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { couponSchema } from '../coupons/coupon.ts';
-import { buildOfferView, fillCopy, withOldOfferNames } from '../offers/offer-view.ts';
+import { buildOfferView, fillCopy, type MacroValues, withOldOfferNames } from '../offers/offer-view.ts';
 import { wantedOf } from '../platform/i18n/reader.ts';
 import { firstUuid7At } from '../platform/lib/uuid7.ts';
-import type { TokenCodec } from '../platform/security/tracking-token.ts';
+import type { TokenClaims } from '../platform/security/tracking-token.ts';
 import type { EventType, SampleContext } from '../webhooks/events.ts';
 import type { SessionCoupons } from './offer-coupons.ts';
 import { sampleOffer, sampleUserId } from './sample-offer.ts';
-import type { UspSession } from './usp-sessions.ts';
 
 const text = (description?: string) => Type.String(description === undefined ? {} : { description });
 const textOrNull = Type.Union([Type.String(), Type.Null()]);
@@ -119,22 +118,30 @@ function buildSample({ publisher, publicUrl, nowMs }: SampleContext): Buffer {
   return buildUspPayload(session, [campaignId], context);
 }
 
+type TokenMinter = { mint: (claims: TokenClaims) => string };
+
 /** What the payload is built from beside the session. */
 export type PayloadContext = {
   publisher: Publisher;
   offers: Snapshot['offers'];
-  tokens: Pick<TokenCodec, 'mint'>;
+  tokens: TokenMinter;
   /** Origin of every URL. */
   publicUrl: string;
   /** The codes that were given; default: none. */
   coupons?: SessionCoupons;
 };
 
-type PayloadSession = Pick<
-  UspSession,
-  'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'language' | 'dev'
-> &
-  Partial<Pick<UspSession, 'experiments'>>;
+/** Session as far as the payload shows it. */
+type PayloadSession = {
+  id: string;
+  pubUserId: string | null;
+  offerIds: readonly number[];
+  campaignIds: readonly number[];
+  macros: MacroValues;
+  language: string | null;
+  dev: boolean;
+  experiments?: readonly { key: string; arm: string }[];
+};
 
 /**
  * The payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the selected campaigns in the order

@@ -41,7 +41,7 @@ const maxListed = 500;
 /** The user of a session, the values that its copy was filled with, and the languages it asked for. */
 export type SessionUser = { pubUserId: string | null; macros: MacroValues; language: string | null };
 
-type SessionRow = Pick<ItemRow, 'macros' | 'language'> & { pub_user_id: string | null };
+type SessionRow = { pub_user_id: string | null; macros: Record<string, string> | null; language: string | null };
 
 /** @returns null if the publisher has no such session */
 export async function findSessionUser(

@@ -1,7 +1,6 @@
 import { isBehind } from '../budgets/goals.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
-import type { ModelSource } from '../learning/source.ts';
 import { findGoals, findHoldBacks, type GoalSources, type PursuedGoal } from '../offers/goals.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOf, hourMs, minuteMs } from '../platform/lib/time.ts';
@@ -17,12 +16,7 @@ const lateAfterMs = 24 * hourMs;
  * Raises `campaign.budget_reached` once for each period of a budget or total cap, `campaign.goal_behind` once a day,
  * and `campaign.ended` once for each end (docs/reference/webhooks.md#operational-events).
  */
-export async function raiseCampaignEvents({
-  pool,
-  catalog,
-  model,
-  now,
-}: GoalSources & { model: Pick<ModelSource, 'refresh'> }): Promise<void> {
+export async function raiseCampaignEvents({ pool, catalog, model, now }: GoalSources): Promise<void> {
   const snapshot = catalog.current();
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));

@@ -53,7 +53,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
 ];
 
 /** The days of a batch. With the list of them the planner leaves out all other partitions. */
-export const daysOf = (events: readonly Pick<AnyEvent, 'sessionId'>[]): string[] => [
+export const daysOf = (events: readonly { sessionId: string }[]): string[] => [
   ...new Set(events.map(({ sessionId }) => dayOfUuid7(sessionId))),
 ];
 

@@ -7,7 +7,13 @@ import type { Booking } from './conversions/booking.ts';
 import type { ConvertedClick } from './conversions/find-clicks.ts';
 
 /** What the ledger stores of a click. */
-type LedgerClick = Pick<ConvertedClick, 'sessionId' | 'offerId' | 'publisherId' | 'campaignId' | 'advertiserId'>;
+type LedgerClick = {
+  sessionId: string;
+  offerId: number;
+  publisherId: number;
+  campaignId: number;
+  advertiserId: number;
+};
 
 /** A row to add to the ledger, with its click. `txnId` '': none. */
 export type LedgerEntry = { click: LedgerClick; booking: Booking; txnId: string };

@@ -1,10 +1,18 @@
+import type pg from 'pg';
+import type { Catalog } from '../catalog/module.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { EventLog, LoggedEvent } from '../catalog/tracked-event.ts';
 import type { Snapshot } from '../catalog/types.ts';
+import type { Config } from '../config.ts';
 import type { CouponIssuer } from '../coupons/issuer.ts';
 import type { Coupons } from '../coupons/module.ts';
+import type { Learning } from '../learning/module.ts';
 import type { Offers } from '../offers/module.ts';
+import type { BatchMeters } from '../platform/db/batch.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Transaction } from '../platform/db/pool.ts';
 import type { App } from '../platform/http/app.ts';
+import type { FailureLimit } from '../platform/http/failure-limit.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
@@ -16,31 +24,51 @@ import { createFollowClick } from './clicks/follow.ts';
 import { clickRoutes } from './clicks/routes.ts';
 import { conversionEvent } from './conversions/event-type.ts';
 import { conversionRoutes } from './conversions/routes.ts';
-import { createEventMeter } from './event-rows.ts';
+import { createEventMeter, type EventMeter } from './event-rows.ts';
 import { createLogRecorder } from './log-recorder.ts';
-import type { TrackingDeps } from './ports.ts';
 import { createRecorder } from './recorder.ts';
 import { createRobotTraffic } from './robot-traffic.ts';
 import { storeEvents } from './store-events.ts';
 import { createTestClick } from './test-click.ts';
 import { applyTrackingRetention, eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
-import { createTokenVerifier } from './verify-token.ts';
+import { createTokenVerifier, type VerifyToken } from './verify-token.ts';
 import { createWriters } from './writers.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
-type Needs = { platform: Platform; coupons: Coupons; offers: Offers };
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  learning: Learning;
+  coupons: Coupons;
+  offers: Offers;
+  /** Epoch milliseconds: all events that were acknowledged before are stored. */
+  eventsStoredUntil: () => number;
+};
+
 type WithLog = { eventLog: EventLog | null };
 
 /** Beacons, clicks and conversions. */
-export function createTracking({ platform, coupons, offers }: Needs) {
-  const eventMeter = createEventMeter(platform.deps.metrics.registry);
-  const deps: TrackingDeps = { ...offers.deps, eventMeter };
+export function createTracking({ platform, catalog, learning, coupons, offers, eventsStoredUntil }: Needs) {
+  const { pool, flushPool, dbHealth, config, failures, tokens, secretBox, batchMeters, metrics, now } = platform.deps;
+  const { store } = catalog;
+  const eventMeter = createEventMeter(metrics.registry);
   const writers = createWriters(eventMeter);
   const robotTraffic = createRobotTraffic();
   let opened: ReturnType<typeof createTrackingRoutes> | null = null;
   const routesWith = ({ eventLog }: WithLog) => {
-    opened ??= createTrackingRoutes({ ...deps, eventLog, coupons: coupons.issuer, robotTraffic });
+    opened ??= createTrackingRoutes({
+      pool: flushPool,
+      dbHealth,
+      catalog: store,
+      config,
+      failures,
+      batchMeters,
+      eventMeter,
+      eventLog,
+      verify: createTokenVerifier({ catalog: store, tokens, now, robotTraffic }),
+      coupons: coupons.issuer,
+    });
     return opened;
   };
   const jobs: readonly Job[] = [
@@ -49,21 +77,21 @@ export function createTracking({ platform, coupons, offers }: Needs) {
       roles: ['worker'],
       pauseMs: 10_000,
       locks: 'rows of operational_events, in the order of their key',
-      run: () => raiseCampaignEvents(deps),
+      run: () => raiseCampaignEvents({ pool, catalog: store, model: learning.model, now }),
     },
     {
       name: 'robot notices',
       roles: ['api'],
       pauseMs: 60_000,
       locks: 'nothing: it reads memory',
-      run: async () => robotTraffic.addNotices(deps.notices),
+      run: async () => robotTraffic.addNotices(offers.notices.add),
     },
   ];
   return {
     name: 'tracking',
     rank: 170,
-    deps,
-    testClick: createTestClick(createClickIdCodec(platform.deps.config.tokenKeys)),
+    eventMeter,
+    testClick: createTestClick(createClickIdCodec(config.tokenKeys)),
     eventTypes: [conversionEvent],
     retention: applyTrackingRetention,
     userData: {
@@ -77,27 +105,43 @@ export function createTracking({ platform, coupons, offers }: Needs) {
     },
     publicRoutes: async (open: App, contributions: WithLog) => {
       await open.register(routesWith(contributions).clicks);
-      await open.register(conversionRoutes, deps);
+      await open.register(conversionRoutes, {
+        pool: flushPool,
+        dbHealth,
+        catalog: store,
+        config,
+        secretBox,
+        batchMeters,
+        eventMeter,
+        eventsStoredUntil,
+        now,
+        failures,
+      });
     },
     jobs: () => jobs,
   };
 }
 
-type RouteNeeds = Parameters<typeof createTokenVerifier>[0] &
-  Omit<Parameters<typeof createRecorder>[0], 'pool'> &
-  Pick<TrackingDeps, 'config' | 'failures' | 'flushPool'> &
-  WithLog & { coupons: CouponIssuer };
+type TrackingRouteDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: CatalogStore;
+  config: Config;
+  failures: FailureLimit;
+  batchMeters: BatchMeters;
+  eventMeter: EventMeter;
+  eventLog: EventLog | null;
+  verify: VerifyToken;
+  coupons: CouponIssuer;
+};
 
-/**
- * Beacons and clicks, which share one recorder and one token verifier
- * (docs/reference/tracking-and-conversions.md#tracking-urls).
- */
-function createTrackingRoutes(deps: RouteNeeds) {
-  const { config, catalog, failures, eventLog } = deps;
-  const verify = createTokenVerifier(deps);
-  const databaseRecorder = createRecorder({ ...deps, pool: deps.flushPool });
-  const recorder = eventLog === null ? databaseRecorder : createLogRecorder(eventLog, databaseRecorder, deps);
-  const clickCoupons = createClickCoupons({ ...deps, pool: deps.flushPool });
+/** Beacons and clicks, which share one recorder (docs/interface.md#tracking). */
+function createTrackingRoutes(deps: TrackingRouteDeps) {
+  const { pool, dbHealth, catalog, config, failures, batchMeters, eventMeter, eventLog, verify, coupons } = deps;
+  const databaseRecorder = createRecorder({ pool, dbHealth, catalog, batchMeters, eventMeter });
+  const recorder =
+    eventLog === null ? databaseRecorder : createLogRecorder(eventLog, databaseRecorder, { dbHealth, batchMeters });
+  const clickCoupons = createClickCoupons({ pool, dbHealth, batchMeters, coupons });
   const follow = createFollowClick(config, recorder, clickCoupons);
   return {
     beacons: async (scope: App, hot: HotRoutes): Promise<void> => {

@@ -14,8 +14,8 @@ import { buildPostback } from './conversions/postback.ts';
 
 /** Whether an event is stored together with a postback: it is paid, and its publisher has an endpoint for it. */
 export const needsPostback = (
-  { publishers }: Pick<Snapshot, 'publishers'>,
-  { kind, claims, suspicious, revenueMicros }: Pick<TrackedEvent, 'kind' | 'claims' | 'suspicious' | 'revenueMicros'>,
+  { publishers }: Snapshot,
+  { kind, claims, suspicious, revenueMicros }: TrackedEvent,
 ): boolean => revenueMicros > 0 && suspicious === null && wantsPostback(publishers.get(claims.publisherId), kind);
 
 const wantsPostback = (publisher: Publisher | undefined, kind: string): publisher is Publisher =>
@@ -30,7 +30,7 @@ type PaidEvent = { event: CountedEvent; publisher: Publisher };
  */
 export async function enqueuePaidEvents(
   executor: Transaction,
-  { publishers }: Pick<Snapshot, 'publishers'>,
+  { publishers }: Snapshot,
   events: readonly CountedEvent[],
   unbilled: readonly CountedEvent[],
 ): Promise<void> {

@@ -1,10 +1,14 @@
+import type pg from 'pg';
 import { rulesOf } from '../catalog/event-kinds.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { TrackedEvent } from '../catalog/tracked-event.ts';
 import type { Campaign } from '../catalog/types.ts';
+import type { BatchMeters } from '../platform/db/batch.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
 import { transaction } from '../platform/db/pool.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';
-import type { TrackingDeps } from './ports.ts';
+import type { EventMeter } from './event-rows.ts';
 import {
   type Counted,
   createBeaconWriter,
@@ -23,7 +27,13 @@ export type Recorder = {
   drain: () => Promise<void>;
 };
 
-type RecorderDeps = Pick<TrackingDeps, 'pool' | 'dbHealth' | 'catalog' | 'batchMeters' | 'eventMeter'>;
+type RecorderDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: CatalogStore;
+  batchMeters: BatchMeters;
+  eventMeter: EventMeter;
+};
 
 /** Stores events in PostgreSQL: calls resolve after the commit. */
 export function createRecorder(deps: RecorderDeps): Recorder {

@@ -1,10 +1,12 @@
-import type { OfferDeps } from '../offers/ports.ts';
+import type { ErrorDetail } from '../platform/errors.ts';
+
+type AddNotice = (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
 
 /** Counts the beacons of each publisher by who sent them, to notice when people are taken for robots. */
 export type RobotTraffic = {
   count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
   /** Adds a notice for each publisher of whose recent beacons not one came from a person, and counts anew. */
-  addNotices: (notices: Pick<OfferDeps['notices'], 'add'>) => void;
+  addNotices: (add: AddNotice) => void;
 };
 
 /** Minimum number of beacons for a notice: a few may come from one crawler on one page. */
@@ -27,14 +29,14 @@ export function createRobotTraffic(): RobotTraffic {
         traffic.example = userAgent;
       } else traffic.people++;
     },
-    addNotices: (notices) => {
+    addNotices: (add) => {
       for (const [publisherId, { robots, people, example }] of byPublisher) {
         if (people === 0 && robots < minBeacons) continue;
         byPublisher.delete(publisherId);
         if (people > 0) continue;
         const userAgent = example.slice(0, maxExample);
         const message = `no event counts: all came from robots. If it is your app, allow its user agent: ${userAgent}`;
-        notices.add(publisherId, { path: '/user-agent', message }, false);
+        add(publisherId, { path: '/user-agent', message }, false);
       }
     },
   };

@@ -9,7 +9,7 @@ type FoundClick = { offerId: number; at: Date; suspicious: string | null };
 export type TestClick = (executor: Executor, clickId: string, advertiserId: number) => Promise<FoundClick | null>;
 
 export const createTestClick =
-  (codec: Pick<ClickIdCodec, 'read'>): TestClick =>
+  (codec: ClickIdCodec): TestClick =>
   async (executor, clickId, advertiserId) => {
     const click = codec.read(clickId);
     if (click === null) return null;

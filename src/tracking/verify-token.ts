@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AccountDeps } from '../accounts/ports.ts';
 import { eventKinds, ownEventsOf, type TrackedKind } from '../catalog/event-kinds.ts';
 import { eventRevenueMicros, isKnownTo } from '../catalog/provisioning.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { TrackedEvent } from '../catalog/tracked-event.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
-import { checkToken } from '../platform/security/tracking-token.ts';
+import { checkToken, type TokenCodec } from '../platform/security/tracking-token.ts';
 import { createRobotCheck } from '../platform/user-agent/robots.ts';
 import type { RobotTraffic } from './robot-traffic.ts';
 
@@ -33,12 +33,9 @@ export type VerifyToken = (
   ownEvent?: unknown,
 ) => TrackedRequest | null;
 
-export function createTokenVerifier({
-  catalog,
-  tokens,
-  now,
-  robotTraffic,
-}: Pick<AccountDeps, 'catalog' | 'tokens' | 'now'> & { robotTraffic: Pick<RobotTraffic, 'count'> }): VerifyToken {
+type VerifierDeps = { catalog: CatalogStore; tokens: TokenCodec; now: () => number; robotTraffic: RobotTraffic };
+
+export function createTokenVerifier({ catalog, tokens, now, robotTraffic }: VerifierDeps): VerifyToken {
   const isRobot = createRobotCheck();
   return ({ headers, method }, token, kind, name) => {
     if (typeof token !== 'string') return null;

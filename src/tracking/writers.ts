@@ -189,7 +189,7 @@ const uniqueViolation = '23505';
 /** Guesses which events were added before: it forgets, and once in thousands it is wrong. */
 export type SeenFilter = {
   /** Whether the event was added before; adds it. */
-  testAndAdd: (event: Pick<TrackedEvent, 'sessionId' | 'claims' | 'kind'>) => boolean;
+  testAndAdd: (event: TrackedEvent) => boolean;
 };
 
 /** A table of 32-bit hashes; an event replaces the one in its slot. A million are 4 MB, and 40 s at full load. */

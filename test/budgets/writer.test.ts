@@ -49,7 +49,12 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
     periods.map((period) => ({ ...used, period })),
   );
   // The usage in memory stays behind at each attempt, as if other processes were always faster.
-  const usage: Pick<LiveUsage, 'known' | 'learn'> = { known: async () => createUsageTable(), learn: () => {} };
+  const usage: LiveUsage = {
+    known: async () => createUsageTable(),
+    knownNow: () => null,
+    learn: () => {},
+    refresh: async () => {},
+  };
   const { slices } = t.deps;
   const deps = {
     pool: t.pool,

@@ -53,7 +53,7 @@ beforeAll(async () => {
   });
   deps = made.platform.deps;
   closeDeps = made.close;
-  ({ liveCalls } = made.tracking.deps);
+  ({ liveCalls } = made.offers);
   const failing: Module = {
     name: 'failing',
     rank: 1000,

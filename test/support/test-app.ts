@@ -6,20 +6,14 @@ import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
 import { createModules, type Modules } from '../../src/modules.ts';
 import type { App } from '../../src/platform/http/app.ts';
 import { createLogger, type Logger } from '../../src/platform/logger.ts';
-import { createJobMeter, type JobMeter } from '../../src/runtime/job-meter.ts';
+import { createJobMeter } from '../../src/runtime/job-meter.ts';
 import type { Contributions, Module } from '../../src/runtime/module.ts';
 import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
-import type { TrackingDeps } from '../../src/tracking/ports.ts';
 import { cloneDatabase } from './database.ts';
 import { resource } from './resources.ts';
 
-/** What the modules work with, all in one. */
-type Deps = TrackingDeps & {
-  sender: Modules['webhooks']['sender'];
-  activity: Modules['webhooks']['activity'];
-  dispatcherMetrics: Modules['webhooks']['dispatcherMetrics'];
-  jobMeter: JobMeter;
-};
+/** Services of the modules that tests call, all in one. */
+type Deps = ReturnType<typeof depsOf>;
 
 export type TestApp = {
   app: App;
@@ -103,10 +97,24 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   };
 }
 
-function depsOf({ tracking, webhooks }: Modules): Deps {
-  const { sender, activity, dispatcherMetrics } = webhooks;
-  const jobMeter = createJobMeter(tracking.deps.metrics.registry);
-  return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };
+function depsOf({ platform, catalog, accounts, learning, budgets, webhooks, offers, tracking }: Modules) {
+  return {
+    ...platform.deps,
+    catalog: catalog.store,
+    management: catalog.management,
+    auth: accounts.auth,
+    model: learning.model,
+    usage: budgets.usage,
+    slices: budgets.slices,
+    sender: webhooks.sender,
+    activity: webhooks.activity,
+    dispatcherMetrics: webhooks.dispatcherMetrics,
+    notices: offers.notices,
+    liveCalls: offers.liveCalls,
+    outcomes: offers.outcomes,
+    eventMeter: tracking.eventMeter,
+    jobMeter: createJobMeter(platform.deps.metrics.registry),
+  };
 }
 
 /** Two applications on one database, as two processes are, by one clock. */

@@ -108,10 +108,9 @@ function isIndexed(rules: Omit<CompiledRules, 'indexed'>): boolean {
 
 function withCaps(
   base: CompiledRules,
-  frequencyCaps: readonly FrequencyCap[],
-  totalCaps: readonly CompiledTotalCap[],
+  caps: { frequencyCaps: readonly FrequencyCap[]; totalCaps: readonly CompiledTotalCap[] },
 ): CompiledRules {
-  const { indexed: _, ...rules } = { ...base, frequencyCaps, totalCaps };
+  const { indexed: _, ...rules } = { ...base, ...caps };
   return { indexed: isIndexed(rules), ...rules };
 }
 
@@ -136,7 +135,10 @@ export function toCandidate(offer: Offer, publisherId: number, base: CompiledRul
     rules:
       own.length === 0 && frequencyCaps === null
         ? base
-        : withCaps(base, frequencyCaps ?? base.frequencyCaps, [...base.totalCaps, ...own]),
+        : withCaps(base, {
+            frequencyCaps: frequencyCaps ?? base.frequencyCaps,
+            totalCaps: [...base.totalCaps, ...own],
+          }),
   };
 }
 

@@ -56,7 +56,7 @@ const answer = Type.Object({
 type CatalogueFeed = {
   auth: Authenticator<Caller>;
   tokens: TokenCodec;
-  config: Pick<Config, 'publicUrl'>;
+  config: Config;
   now: () => number;
 };
 

@@ -66,7 +66,7 @@ const isShownIn = ({ rules }: Campaign, country: string): boolean => admits(rule
 const isShownOn = ({ rules }: Campaign, os: string): boolean =>
   admits(rules.targeting?.os ?? {}, os) && admits(rules.targeting?.platforms ?? {}, platformOf(os));
 
-type ViewDeps = { tokens: Pick<TokenCodec, 'mint'>; publicUrl: string };
+type ViewDeps = { tokens: TokenCodec; publicUrl: string };
 
 /** An offer outside of a session: without beacons and save URL; its click URL is that of its QR code. */
 export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {

@@ -139,7 +139,7 @@ function changeOfRevenue(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
   booked: BookedRevenue,
-): Pick<ControlsEffect, 'revenue' | 'isEnough'> {
+): { revenue: ControlsEffect['revenue']; isEnough: boolean } {
   const revenue: ControlsEffect['revenue'] = [];
   let isEnough = true;
   for (const currency of new Set([...before.keys(), ...after.keys()])) {

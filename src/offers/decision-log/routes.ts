@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, Type } from '@sinclair/typebox';
+import type pg from 'pg';
+import type { Caller } from '../../accounts/caller.ts';
 import type { Propensity } from '../../decision/propensity.ts';
 import type { DecisionInput } from '../../decision/types.ts';
 import { announcedOf } from '../../experiments/assign.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
-import type { OfferDeps } from '../ports.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
 
 /** The states of a session this young may still be on their way to the database (milliseconds). */
@@ -72,7 +74,12 @@ const schema = {
   response: { 200: decisionAnswer, ...errorAnswers(400, 401, 403, 404) },
 };
 
-type DecisionLogDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'auth' | 'now'>;
+type DecisionLogDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  auth: Authenticator<Caller>;
+  now: () => number;
+};
 
 /** The decision log: stored decisions, decided again (docs/interface.md). */
 export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }: DecisionLogDeps): Promise<void> {

@@ -15,7 +15,7 @@ import type { DecisionRecord } from '../session-record.ts';
 export const touchMs = hourMs;
 
 /** The id of the catalogue's state that a decision was made with. Those of earlier versions had its number alone. */
-export const catalogueIdOf = ({ catalogVersion, inputs }: Pick<DecisionRecord, 'catalogVersion' | 'inputs'>): string =>
+export const catalogueIdOf = ({ catalogVersion, inputs }: DecisionRecord): string =>
   inputs.catalogue ?? `catalog ${catalogVersion}`;
 
 /** Rows written between two pauses (count). */

@@ -5,8 +5,8 @@ import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { loadOptOuts } from '../../budgets/opt-outs.ts';
 import { findOverruns, withExhausted, withoutOwnDeltas } from '../../budgets/overruns.ts';
 import { insertReservations, type Reservation, reservationsOf } from '../../budgets/reservations.ts';
+import type { SliceGrants } from '../../budgets/slice-holdings.ts';
 import { spendSlices } from '../../budgets/slice-rows.ts';
-import type { Slices } from '../../budgets/slices.ts';
 import { totalsAt } from '../../budgets/totals.ts';
 import { addUsage, type CampaignUsage, takenDeltas, type UsageDelta, type UsageTable } from '../../budgets/usage.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
@@ -19,8 +19,8 @@ import { profilesBeside } from './profiles.ts';
 
 export type CappedBatchDeps = DecisionSources & {
   pool: pg.Pool;
-  usage: Pick<LiveUsage, 'known'>;
-  slices: Pick<Slices, 'grant' | 'revoke' | 'drop' | 'isHeld' | 'without'>;
+  usage: LiveUsage;
+  slices: SliceGrants;
   eventsStoredUntil: () => number;
   now: () => number;
 };
@@ -135,7 +135,7 @@ type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservati
 /** Reserves totals of campaigns for the offers of a session. */
 function reserveTotals(
   { id, publisherId, decided }: DecidedSession,
-  { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: Pick<Slices, 'grant'>; ledger: Ledger },
+  { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: SliceGrants; ledger: Ledger },
 ): void {
   const { nowMs } = ledger;
   for (const shown of decided) {

@@ -1,4 +1,3 @@
-import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
@@ -9,7 +8,7 @@ import type { PendingFetch } from './pending-fetch.ts';
 /** After this many attempts a batch is decided without the totals that other processes used up (count). */
 const maxAttempts = 3;
 
-type CappedFetchDeps = FetchPathDeps & Pick<CappedBatchDeps, 'slices' | 'eventsStoredUntil'> & { usage: LiveUsage };
+type CappedFetchDeps = FetchPathDeps & CappedBatchDeps;
 
 /**
  * Fetches to which frequency caps apply, or totals of which no slice is at hand: decided in the transaction that
@@ -43,10 +42,7 @@ export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
  * Decides and commits a batch so that no cap is exceeded, whatever other processes do at the same time: where they used
  * up a total meanwhile, all is rolled back and decided again with the current usage.
  */
-export async function decideCapped(
-  deps: CappedBatchDeps & { usage: Pick<LiveUsage, 'known' | 'learn'> },
-  batch: readonly PendingFetch[],
-): Promise<SessionRecord[]> {
+export async function decideCapped(deps: CappedBatchDeps, batch: readonly PendingFetch[]): Promise<SessionRecord[]> {
   const { usage } = deps;
   let exhausted: ReadonlySet<string> = new Set();
   for (let attempt = 1; ; attempt += 1) {

@@ -1,23 +1,36 @@
+import type pg from 'pg';
 import { activeCapsOf, noHistory, noTotals, type Totals, type UserHistory } from '../../budgets/caps.ts';
 import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
+import type { LiveUsage } from '../../budgets/live-usage.ts';
+import type { SliceGrants } from '../../budgets/slice-holdings.ts';
 import { totalsAt } from '../../budgets/totals.ts';
 import { decide } from '../../decision/decide.ts';
-import type { DecisionInput } from '../../decision/types.ts';
+import type { Model } from '../../learning/model.ts';
+import type { ModelSource } from '../../learning/source.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import type { OfferDeps } from '../ports.ts';
 import { joinHistories } from './input-now.ts';
 import { contextOf, hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
 import { profilesBeside } from './profiles.ts';
 
-/** How many offers the fetches of one call would show. Nothing is stored, counted or reserved. */
-type CountOffers = (call: readonly PendingFetch[]) => Promise<number[]>;
-
-type CountDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'usage' | 'slices' | 'eventsStoredUntil'> & {
-  model: Pick<OfferDeps['model'], 'current'>;
+export type OfferCounter = {
+  /** Number of offers that each fetch of a call would show. Nothing is stored, counted or reserved. */
+  count: (call: readonly PendingFetch[]) => Promise<number[]>;
+  drain: () => Promise<void>;
 };
 
-export function createCountOffers(deps: CountDeps): { count: CountOffers; drain: () => Promise<void> } {
+type CountDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  now: () => number;
+  usage: LiveUsage;
+  slices: SliceGrants;
+  model: ModelSource;
+  eventsStoredUntil: () => number;
+};
+
+export function createCountOffers(deps: CountDeps): OfferCounter {
   const histories = createHistoryReader(deps);
 
   async function totalsFor(pending: PendingFetch, nowMs: number): Promise<Totals> {
@@ -60,7 +73,7 @@ const keysOf = ([first]: Call): string[] =>
 /** Decides one after the other: what one shows counts for the next as seen. */
 function countEach(
   call: readonly PendingFetch[],
-  known: Pick<DecisionInput, 'history' | 'totals' | 'model'>,
+  known: { history: UserHistory; totals: Totals; model: Model },
   nowMs: number,
 ): number[] {
   const { optOuts } = known.history;

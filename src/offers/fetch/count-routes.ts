@@ -1,33 +1,32 @@
+import type { Caller } from '../../accounts/caller.ts';
 import type { App } from '../../platform/http/app.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { countAnswer } from '../answer-schemas.ts';
-import type { OfferDeps } from '../ports.ts';
 import { readWithNotices } from './request.ts';
 import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery, readBody } from './request-schema.ts';
-import { createCallReader, observeOfferCalls, offersAnswer } from './routes.ts';
-import type { OfferService } from './service.ts';
+import { type CallRecords, createCallReader, observeOfferCalls, offersAnswer } from './routes.ts';
+import type { UnitCalls } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
 import { createTolerantCheck } from './tolerant-input.ts';
 
-type CountRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' | 'now'> & {
-  offers: Pick<OfferService, 'count'>;
-  hot: HotRoutes;
-};
+type CountRoutes = CallRecords & { auth: Authenticator<Caller>; offers: UnitCalls; hot: HotRoutes };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
-/** How many offers a fetch would be answered with (docs/reference/fetch-offers.md#count-offers). */
-export async function countRoutes(scope: App, { offers, hot, ...deps }: CountRoutes): Promise<void> {
-  const readCall = createCallReader(deps.auth, removeUnreadable, deps.notices);
-  const handler = hot(scope, observeOfferCalls(deps))(url, async (request) => {
+/** How many offers a fetch would be answered with (docs/interface.md#any-offers). */
+export async function countRoutes(scope: App, { auth, offers, hot, ...records }: CountRoutes): Promise<void> {
+  const { notices } = records;
+  const readCall = createCallReader(auth, removeUnreadable, notices);
+  const handler = hot(scope, observeOfferCalls(records))(url, async (request) => {
     const { publisher } = readCall(request);
     const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
-    const several = readSeveralPlacements(request, query, body, deps.notices);
+    const several = readSeveralPlacements(request, query, body, notices);
     if (several === null) {
-      const one = readWithNotices(request, query, body, deps.notices);
+      const one = readWithNotices(request, query, body, notices);
       const [count] = await offers.count(publisher, [{ request: one }]);
       return answerOf({ count });
     }

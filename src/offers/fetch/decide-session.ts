@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Totals, UserHistory } from '../../budgets/caps.ts';
 import { rowsOf, stateIdOf } from '../../catalog/store.ts';
 import { localise } from '../../catalog/translations.ts';
@@ -5,16 +6,16 @@ import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
 import type { Assigned } from '../../experiments/assign.ts';
-import type { ModelSource } from '../../learning/source.ts';
+import type { Model } from '../../learning/model.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
+import type { Logger } from '../../platform/logger.ts';
 import { insertState, packCatalogue, touchMs, touchState } from '../decision-log/states.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../offer-view.ts';
-import type { OfferDeps } from '../ports.ts';
 import type { DecidedSession, DecisionRecord, StoredInputs } from '../session-record.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
 
-/** Where decisions take the ranking model from, and what keeps model and catalogue, to explain them later. */
-export type DecisionSources = { model: Pick<ModelSource, 'current'>; states: Pick<StateWriter, 'note'> };
+/** Ranking model to decide with, and the writer that keeps each catalogue that decisions are made with. */
+export type DecisionSources = { model: { current: () => Model }; states: { note: (snapshot: Snapshot) => void } };
 
 /** What the database knows that a decision needs. */
 type Known = { history: UserHistory; totals: Totals };
@@ -195,7 +196,15 @@ const maxWaitingOffers = 20_000;
 /** States remembered as stored (count); few are in use at once. */
 const maxRemembered = 1000;
 
-export function createStateWriter({ pool, logger, now }: Pick<OfferDeps, 'pool' | 'logger' | 'now'>): StateWriter {
+export function createStateWriter({
+  pool,
+  logger,
+  now,
+}: {
+  pool: pg.Pool;
+  logger: Logger;
+  now: () => number;
+}): StateWriter {
   /** When each state is to be stored, or noted as still in use, next (epoch milliseconds). */
   const dueMs = new Map<string, number>();
   let work: Promise<void> = Promise.resolve();

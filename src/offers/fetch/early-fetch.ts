@@ -1,7 +1,7 @@
 import { activeCapsOf, noHistory, noTotals, type OptOuts, totalsKey } from '../../budgets/caps.ts';
 import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { type Reservation, reservationsOf } from '../../budgets/reservations.ts';
-import type { Slices } from '../../budgets/slices.ts';
+import type { SliceGrants } from '../../budgets/slice-holdings.ts';
 import { totalsAt } from '../../budgets/totals.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
@@ -14,10 +14,10 @@ import { forgetShown, hasTotalCaps, type PendingFetch } from './pending-fetch.ts
 type EarlyFetch = DecidedFetch & { reservations: readonly Reservation[] };
 
 type EarlyFetchDeps = FetchPathDeps & {
-  usage: Pick<LiveUsage, 'knownNow'>;
-  slices: Pick<Slices, 'grant' | 'revoke' | 'drop' | 'without'>;
+  usage: LiveUsage;
+  slices: SliceGrants;
   /** Takes the fetches that cannot be decided early. */
-  capped: Pick<FetchPath, 'add'>;
+  capped: FetchPath;
 };
 
 /**

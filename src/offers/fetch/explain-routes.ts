@@ -1,18 +1,18 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { calledPublisher } from '../../accounts/caller.ts';
+import { type Caller, calledPublisher } from '../../accounts/caller.ts';
 import { localise } from '../../catalog/translations.ts';
 import type { Offer, Publisher } from '../../catalog/types.ts';
 import type { Explanation } from '../../decision/explain.ts';
 import { publisherIdParameter } from '../../management/http.ts';
 import type { App } from '../../platform/http/app.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { Wanted } from '../../platform/i18n/reader.ts';
-import type { OfferDeps } from '../ports.ts';
+import type { Explain } from './input-now.ts';
 import { apiInfluence, apiReason } from './reason-text.ts';
 import { clientOf, readFetchOffers } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
-import type { OfferService } from './service.ts';
 import { createTolerantCheck } from './tolerant-input.ts';
 
 const explainQuery = Type.Composite([fetchOffersQuery, Type.Object({ publisher_id: publisherIdParameter })]);
@@ -85,7 +85,7 @@ const removeUnreadable = createTolerantCheck({ querystring: explainQuery, body: 
 /** Explains what a fetch-offers request would be shown. */
 export async function explainRoutes(
   app: App,
-  { auth, offers }: Pick<OfferDeps, 'auth'> & { offers: Pick<OfferService, 'explain'> },
+  { auth, explain }: { auth: Authenticator<Caller>; explain: Explain },
 ): Promise<void> {
   const schema = {
     operationId: 'explainOffers',
@@ -110,7 +110,7 @@ export async function explainRoutes(
       undefined,
       publisher.defaultPlacement,
     );
-    const explained = await offers.explain(publisher, asked);
+    const explained = await explain(publisher, asked);
     const shown = explained.filter(({ position }) => position !== null).length;
     return {
       message: `${shown} of ${explained.length} offers would be shown.`,

@@ -1,6 +1,8 @@
+import type pg from 'pg';
 import { type ActiveCaps, activeCapsOf } from '../../budgets/caps.ts';
 import { type OpenHistory, reserveImpression } from '../../budgets/history.ts';
-import type { OfferDeps } from '../ports.ts';
+import type { BatchMeters } from '../../platform/db/batch.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import type { DecidedFetch, FetchResult, Renderer } from '../render/render.ts';
 import type { DecidedSession } from '../session-record.ts';
 import type { DecisionSources } from './decide-session.ts';
@@ -15,8 +17,10 @@ export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; 
  */
 export type EmptyExpired = (committed: readonly DecidedFetch[]) => void;
 
-export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'> &
-  DecisionSources & { renderer: Renderer; late: { emptyExpired: EmptyExpired } };
+/** Services that a batcher of statements uses. */
+export type BatchDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number; batchMeters: BatchMeters };
+
+export type FetchPathDeps = BatchDeps & DecisionSources & { renderer: Renderer; late: { emptyExpired: EmptyExpired } };
 
 /** Sessions of one transaction (count). */
 export const maxSessions = 128;

@@ -48,7 +48,7 @@ export type InputSources = {
   pool: pg.Pool;
   now: () => number;
   catalog: CatalogStore;
-  model: Pick<ModelSource, 'current'>;
+  model: ModelSource;
   eventsStoredUntil: () => number;
 };
 

@@ -1,7 +1,7 @@
 import { findMovedKey, type MovedUser, moveHistories } from '../../budgets/move-histories.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import type { OfferDeps } from '../ports.ts';
+import type { BatchDeps } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 
 /** While USER_PEPPER is rotated: moves the user of a fetch to the present key before the fetch is decided. */
@@ -11,9 +11,7 @@ export type MovingUsers = {
   drain: () => Promise<void>;
 };
 
-type MovingDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'> & {
-  userKeys: Pick<UserKeys, 'isEarlier'>;
-};
+type MovingDeps = BatchDeps & { userKeys: UserKeys };
 
 export function createMovingUsers({ pool, dbHealth, now, batchMeters, userKeys }: MovingDeps): MovingUsers {
   const batcher = createBatcher<MovedUser, void>({

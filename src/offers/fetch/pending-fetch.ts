@@ -1,5 +1,7 @@
 import { type ProfileKeys, profileKeysOf } from '../../audiences/profile-keys.ts';
 import { activeCapsOf } from '../../budgets/caps.ts';
+import type { Experiment } from '../../catalog/experiments.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
@@ -11,7 +13,6 @@ import { firstTag } from '../../platform/lib/language-tags.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { createUserAgentReader, type UserAgent } from '../../platform/user-agent/client-device.ts';
-import type { OfferDeps } from '../ports.ts';
 import type { FetchOffersRequest } from './request.ts';
 
 /** The link of an offer by which a user opened an offerwall. */
@@ -73,8 +74,8 @@ export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surf
 
 /** Looks up what a request names: publisher and theme in the current snapshot, the user's key, the client's context. */
 export function createFetchOpener(
-  { catalog, geo, now }: Pick<OfferDeps, 'catalog' | 'geo' | 'now'>,
-  userKeys: Pick<UserKeys, 'of' | 'earlierOf' | 'allOf'>,
+  { catalog, geo, now }: { catalog: CatalogStore; geo: Geo; now: () => number },
+  userKeys: UserKeys,
 ): OpenFetch {
   const readClient = createClientContextReader(geo);
   return (given, request, surface) => {
@@ -124,7 +125,7 @@ const noProfileKeys: ProfileKeys = { all: none, email: null };
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
-function applyExperiments(pending: PendingFetch, experiments: Parameters<typeof assign>[0], subject: Subject): void {
+function applyExperiments(pending: PendingFetch, experiments: readonly Experiment[], subject: Subject): void {
   const { publisher, theme, placement, request, dev } = pending;
   pending.assigned = assign(experiments, { ...subject, publisher, theme, placement, named: dev ? request.arms : null });
   if (pending.assigned === null) return;
@@ -162,9 +163,7 @@ export function forgetShown(batch: Iterable<PendingFetch>): void {
  * time zone of the address then apply only if they lie in the given country
  * (docs/reference/fetch-offers.md#request-body).
  */
-function createClientContextReader(
-  geo: Geo,
-): (fields: Pick<FetchOffersRequest, 'ip' | 'country' | 'userAgent'>) => ClientContext {
+function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => ClientContext {
   const readUserAgent = createUserAgentReader();
   return ({ ip, country, userAgent }) => {
     const found = geo(ip);
@@ -211,10 +210,7 @@ export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
   surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
 
 /** The requested theme, where the publisher has it; else that of the placement, else the default. */
-function themeOf(
-  publisher: Publisher,
-  { themeId, placement }: Pick<FetchOffersRequest, 'themeId' | 'placement'>,
-): Theme | null {
+function themeOf(publisher: Publisher, { themeId, placement }: FetchOffersRequest): Theme | null {
   const requested = themeId === null ? null : findTheme(publisher, themeId);
   const ofPlacement = publisher.themes.get(publisher.placements.get(placement)?.themeId ?? 0);
   return requested ?? ofPlacement ?? publisher.defaultTheme;

@@ -11,7 +11,7 @@ import type { Beside } from '../../budgets/history.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
-import type { OfferDeps } from '../ports.ts';
+import type { BatchDeps } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 
 const named = new WeakMap<Publisher, ReadonlyMap<number, string>>();
@@ -65,12 +65,7 @@ export function profilesBeside(batch: readonly PendingFetch[], nowMs: number): B
 }
 
 /** Reads the profiles of users whose histories are not read, those of concurrent fetches at once. */
-export const createProfileReader = ({
-  pool,
-  dbHealth,
-  now,
-  batchMeters,
-}: Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'>): Batcher<PendingFetch, void> =>
+export const createProfileReader = ({ pool, dbHealth, now, batchMeters }: BatchDeps): Batcher<PendingFetch, void> =>
   createBatcher<PendingFetch, void>({
     write: async (batch) => {
       const nowMs = now();

@@ -66,7 +66,7 @@ const isSet = (value: unknown): boolean => value === '1' || value === 1 || value
 /** What the connection says about the client. */
 export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLanguage?: string | undefined };
 
-export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Client => ({
+export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
   ip,
   userAgent: headers['user-agent'] ?? '',
   gpc: hasGpc(headers['sec-gpc']),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../accounts/caller.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import { forLimitedKeys } from '../../management/http.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
@@ -15,10 +16,9 @@ import {
 } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { fetchAnswer } from '../answer-schemas.ts';
-import { recordLiveCall } from '../live-calls/live-calls.ts';
+import { type LiveCalls, recordLiveCall } from '../live-calls/live-calls.ts';
 import { noteRefusal } from '../notices/note-refusals.ts';
 import type { Notices } from '../notices/notices.ts';
-import type { OfferDeps } from '../ports.ts';
 import { noticesOf, readWithNotices } from './request.ts';
 import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery, readBody } from './request-schema.ts';
 import type { OfferService } from './service.ts';
@@ -32,18 +32,19 @@ const paths = {
   '/native/v1/offers.json': { operationId: 'fetchOffersV1', summary: 'Fetch offers (v1)' },
 };
 
-type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' | 'now'> & {
-  offers: OfferService;
-  hot: HotRoutes;
-};
+/** Records of calls for offers: notices of what was refused, and live calls. */
+export type CallRecords = { catalog: CatalogStore; liveCalls: LiveCalls; notices: Notices; now: () => number };
+
+type OfferRoutes = CallRecords & { auth: Authenticator<Caller>; offers: OfferService; hot: HotRoutes };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 
-export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRoutes): Promise<void> {
+export async function offerRoutes(scope: App, { auth, offers, hot, ...records }: OfferRoutes): Promise<void> {
+  const { notices } = records;
   scope.addHook('onClose', offers.drain);
-  const serve = hot(scope, observeOfferCalls(deps));
-  const readCall = createCallReader(deps.auth, removeUnreadable, deps.notices);
+  const serve = hot(scope, observeOfferCalls(records));
+  const readCall = createCallReader(auth, removeUnreadable, notices);
   const schema = {
     description:
       'The offers for one user at one placement, or at several, decided now. ' +
@@ -56,9 +57,9 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);
       const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
-      const several = readSeveralPlacements(request, query, body, deps.notices);
+      const several = readSeveralPlacements(request, query, body, notices);
       if (several === null) {
-        const fetchRequest = readWithNotices(request, query, body, deps.notices);
+        const fetchRequest = readWithNotices(request, query, body, notices);
         return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
       }
       return offersAnswer(await offers.fetchSeveral(publisher, several, request.trace));
@@ -69,11 +70,7 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
 
 /** Checks the key of a call for offers, sets `request.caller`, and removes what cannot be read of body and query. */
 export const createCallReader =
-  (
-    { identify }: Pick<Authenticator<Caller>, 'identify'>,
-    removeUnreadable: ReturnType<typeof createTolerantCheck>,
-    notices: Notices,
-  ) =>
+  ({ identify }: Authenticator<Caller>, removeUnreadable: ReturnType<typeof createTolerantCheck>, notices: Notices) =>
   (request: FastifyRequest): Caller => {
     requireKnownEncoding(request.headers);
     const caller = identify(request, 'ads/offers');
@@ -83,9 +80,10 @@ export const createCallReader =
   };
 
 /** Refused calls become notices, and calls of watched publishers are recorded. */
-export const observeOfferCalls = (deps: Pick<OfferDeps, 'catalog' | 'liveCalls' | 'notices' | 'now'>): HotObserver => ({
-  failed: (request, err) => noteRefusal(request, err, deps),
-  answered: (request, { status, body }, ms) => recordLiveCall(request, { status, ms, body: () => bytesOf(body) }, deps),
+export const observeOfferCalls = (records: CallRecords): HotObserver => ({
+  failed: (request, err) => noteRefusal(request, err, records),
+  answered: (request, { status, body }, ms) =>
+    recordLiveCall(request, { status, ms, body: () => bytesOf(body) }, records),
 });
 
 const head = hotHead({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });

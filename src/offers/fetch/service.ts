@@ -23,7 +23,7 @@ import { createRenderer, type FetchResult, joinAnswers, type Renderer, renderSes
 import type { SessionRecord } from '../session-record.ts';
 import { emptySessions } from '../sessions.ts';
 import { createCappedFetch } from './capped-fetch.ts';
-import { createCountOffers } from './count-offers.ts';
+import { createCountOffers, type OfferCounter } from './count-offers.ts';
 import { createStateWriter } from './decide-session.ts';
 import { createEarlyFetch } from './early-fetch.ts';
 import type { EmptyExpired, FetchPath } from './fetch-path.ts';
@@ -45,8 +45,8 @@ import type { FetchOffersRequest } from './request.ts';
 import type { SeveralPlacements } from './several-placements.ts';
 import { createUserCappedFetch } from './user-capped-fetch.ts';
 
-/** Decides which offers are shown, commits the session, and renders the answer. */
-export type OfferService = {
+/** Calls for offers of units. */
+export type UnitCalls = {
   /** The answer's JSON, after the session is committed. Errors: unavailable. */
   fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Pieces>;
   /**
@@ -56,6 +56,10 @@ export type OfferService = {
   fetchSeveral: (publisher: Publisher, placements: SeveralPlacements, trace: Trace | null) => Promise<Pieces>;
   /** How many offers `fetchSeveral` would show at each placement. Nothing is stored, counted or reserved. */
   count: (publisher: Publisher, placements: readonly { request: FetchOffersRequest }[]) => Promise<number[]>;
+};
+
+/** Calls for the offerwall. */
+export type WallCalls = {
   /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
   decideWall: (
     publisher: Publisher,
@@ -63,9 +67,14 @@ export type OfferService = {
     link: WallLink | null,
   ) => Promise<{ session: SessionRecord; theme: Theme | null; assigned: Assigned | null }>;
   renderWall: Renderer['renderWall'];
-  explain: Explain;
-  drain: () => Promise<void>;
 };
+
+/** Decides which offers are shown, commits the session, and renders the answer. */
+export type OfferService = UnitCalls &
+  WallCalls & {
+    explain: Explain;
+    drain: () => Promise<void>;
+  };
 
 /** What fetches are decided, committed and measured with. */
 type FetchSources = InputSources & {
@@ -74,12 +83,12 @@ type FetchSources = InputSources & {
   batchMeters: BatchMeters;
   tokens: TokenCodec;
   geo: Geo;
-  config: Pick<Config, 'publicUrl' | 'userPepper' | 'earlierPeppers'>;
+  config: Config;
   logger: Logger;
   usage: LiveUsage;
   slices: Slices;
   fetchMeter: FetchMeter;
-  outcomes: Pick<OutcomeSampler, 'decided'>;
+  outcomes: OutcomeSampler;
 };
 
 export function createOfferService(sources: FetchSources): OfferService {
@@ -148,23 +157,17 @@ export function createOfferService(sources: FetchSources): OfferService {
   };
 }
 
-type UnitCallDeps = Pick<FetchSources, 'dbHealth'> & {
+type UnitCallDeps = {
+  dbHealth: DatabaseHealth;
   open: OpenFetch;
   commit: (pending: PendingFetch) => Promise<FetchResult>;
   commitSeveral: (first: PendingFetch, call: readonly PendingFetch[]) => Promise<FetchResult[]>;
-  counter: Pick<ReturnType<typeof createCountOffers>, 'count'>;
+  counter: OfferCounter;
   late: LateAnswers;
 };
 
 /** Calls for offers of units, each answered by its deadline. */
-function createUnitCalls({
-  open,
-  dbHealth,
-  commit,
-  commitSeveral,
-  counter,
-  late,
-}: UnitCallDeps): Pick<OfferService, 'fetch' | 'fetchSeveral' | 'count'> {
+function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late }: UnitCallDeps): UnitCalls {
   return {
     fetch: (publisher, request, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
@@ -205,7 +208,7 @@ function traceDecision({ trace, decision }: PendingFetch, { id, emptyReason, off
 
 /** Counts a fetch that was committed. */
 function measure(
-  { fetchMeter, outcomes }: Pick<FetchSources, 'fetchMeter' | 'outcomes'>,
+  { fetchMeter, outcomes }: FetchSources,
   { dev, decision, expired, surface }: PendingFetch,
   { emptyReason, offers }: SessionRecord,
 ): void {

@@ -1,5 +1,4 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
-import type { FastifyRequest } from 'fastify';
 import { maxPlacementLength } from '../../catalog/names.ts';
 import { createPartCheck } from '../../platform/http/validation.ts';
 
@@ -49,7 +48,7 @@ const queryPath = '/querystring';
 export function createTolerantCheck(schemas: {
   body: TObject;
   querystring: TObject;
-}): (request: Pick<FastifyRequest, 'body' | 'query'>, note: Note) => void {
+}): (request: { body: unknown; query: unknown }, note: Note) => void {
   const checkBody = createFieldCheck(schemas.body, 'body');
   const checkQuery = createFieldCheck(schemas.querystring, 'querystring');
   return (request, note) => {

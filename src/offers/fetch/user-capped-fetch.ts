@@ -1,7 +1,6 @@
 import { noTotals } from '../../budgets/caps.ts';
 import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
-import type { OfferDeps } from '../ports.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
 import { insertUnlessChanged } from '../sessions.ts';
 import { decideSession } from './decide-session.ts';
@@ -15,11 +14,11 @@ import {
 import type { PendingFetch } from './pending-fetch.ts';
 import { profilesBeside } from './profiles.ts';
 
-type UserCappedFetchDeps = FetchPathDeps &
-  Pick<OfferDeps, 'eventsStoredUntil'> & {
-    /** Takes the fetches that must be decided with a locked history. */
-    capped: Pick<FetchPath, 'add'>;
-  };
+type UserCappedFetchDeps = FetchPathDeps & {
+  eventsStoredUntil: () => number;
+  /** Takes the fetches that must be decided with a locked history. */
+  capped: FetchPath;
+};
 
 /**
  * Fetches to which frequency caps apply, but no totals: decided with the histories as they are, without a lock, and

@@ -53,7 +53,7 @@ export function createLiveCalls(now: () => number): LiveCalls {
       counts.set(publisherId, count + 1);
       const atMs = now();
       const call = read();
-      rows.push({ id: newUuid7(atMs), publisherId, atMs, refused: isRefused(call), call });
+      rows.push({ id: newUuid7(atMs), publisherId, atMs, refused: isRefused(call.status), call });
     },
     watch: async (executor, publisherId) => {
       const untilMs = now() + watchMs;
@@ -94,7 +94,7 @@ export function recordLiveCalls(app: App, deps: RecordDeps): void {
 /** Records the refused calls of management, without what they sent: it may be a secret. */
 export function recordRefusedManagement(app: App, deps: RecordDeps): void {
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
-    if (isRefused({ status }) && request.url.startsWith(managementPath))
+    if (isRefused(status) && request.url.startsWith(managementPath))
       recordLiveCall(request, { status, ms, body: () => body }, deps);
     done(null, body);
   });
@@ -102,7 +102,7 @@ export function recordRefusedManagement(app: App, deps: RecordDeps): void {
 
 const managementPath = '/manage/';
 
-const isRefused = ({ status }: Pick<LiveCall, 'status'>): boolean => status >= 400;
+const isRefused = (status: number): boolean => status >= 400;
 
 /**
  * Records a call by the key that it presents: any of a watched publisher, a refused one always. Costs two comparisons
@@ -114,7 +114,7 @@ export function recordLiveCall(
   { liveCalls, catalog, now }: RecordDeps,
 ): void {
   if (answered.status === errorCatalogue.client_closed.status) return;
-  const refused = isRefused(answered);
+  const refused = isRefused(answered.status);
   if (!refused && !liveCalls.isAnyWatched()) return;
   const snapshot = catalog.current();
   const publisherId = findOwner(snapshot, request, now())?.id ?? (refused ? onlyPublisher(snapshot) : null);
@@ -143,7 +143,7 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
     query,
     body: body ?? null,
     answer,
-    error: isRefused({ status }) ? (answer?.error ?? null) : null,
+    error: isRefused(status) ? (answer?.error ?? null) : null,
     notes: request.notes ?? [],
     sessionId: typeof sessionId === 'string' ? sessionId : null,
   };

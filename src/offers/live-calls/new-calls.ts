@@ -13,7 +13,7 @@ const maxNew = 200;
 export type CallSources = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  liveCalls: Pick<LiveCalls, 'watch'>;
+  liveCalls: LiveCalls;
   now: () => number;
 };
 

@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { findOwner } from '../../accounts/caller.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import { toAppError } from '../../platform/http/error-handler.ts';
-import type { OfferDeps } from '../ports.ts';
+import type { Notices } from './notices.ts';
 
-type NoticeDeps = Pick<OfferDeps, 'catalog' | 'notices' | 'now'>;
+type NoticeDeps = { catalog: CatalogStore; notices: Notices; now: () => number };
 
 /** Makes a notice of a request that is refused, where its key says whose it is. */
 export function noteRefusal(request: FastifyRequest, err: unknown, { catalog, notices, now }: NoticeDeps): void {

@@ -104,7 +104,7 @@ function sum<T>(of: readonly T[], value: (one: T, at: number) => number): number
 const normal95 = 1.96;
 
 /** The lift with its 95 % interval. */
-export const intervalOf = ({ lift, error }: Pick<Estimate, 'lift' | 'error'>) => ({
+export const intervalOf = ({ lift, error }: Estimate) => ({
   estimate: lift,
   low: Math.max(-1, lift - normal95 * error),
   high: lift + normal95 * error,

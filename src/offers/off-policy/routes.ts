@@ -1,10 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { Caller } from '../../accounts/caller.ts';
 import { callOf, publisherIdParameter } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
-import type { OfferDeps } from '../ports.ts';
 import { type Alternative, alternatives } from './alternatives.ts';
 import { intervalOf } from './estimate.ts';
 import type { CheckRanking, RankingCheck } from './ranking-check.ts';
@@ -52,10 +53,10 @@ const answer = Type.Object({
   }),
 });
 
-type Deps = Pick<OfferDeps, 'dbHealth' | 'auth'> & { check: CheckRanking };
+type RankingCheckDeps = { dbHealth: DatabaseHealth; auth: Authenticator<Caller>; check: CheckRanking };
 
 /** What another ranking would have earned (docs/guides/how-a-decision-is-made.md#another-ranking). */
-export async function rankingCheckRoutes(app: App, { dbHealth, auth, check }: Deps): Promise<void> {
+export async function rankingCheckRoutes(app: App, { dbHealth, auth, check }: RankingCheckDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const schema = {
     operationId: 'checkRanking',

@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type pg from 'pg';
 import { loadScript } from '../../browser/script.ts';
 import { hostedStyle } from '../../catalog/hosted-style.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import type { Config } from '../../config.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
 import { html, pageOf } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inRequestLanguage } from '../../platform/i18n/reader.ts';
-import type { OfferDeps } from '../ports.ts';
 import { type LinkReader, openLink, requireOfferwall } from './links.ts';
 import { findWallSession } from './sessions.ts';
 import { pageHeaders, rules } from './style.ts';
@@ -27,7 +28,7 @@ const errorPages: ErrorPages = {
  */
 export async function offerwallPageRoutes(
   app: App,
-  { config, pool, dbHealth, ...links }: LinkReader & Pick<OfferDeps, 'config' | 'pool' | 'dbHealth'>,
+  { config, pool, dbHealth, ...links }: LinkReader & { config: Config; pool: pg.Pool; dbHealth: DatabaseHealth },
 ): Promise<void> {
   const { catalog } = links;
   const failFast = createFailFast(dbHealth);

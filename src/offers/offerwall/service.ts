@@ -11,10 +11,10 @@ import { type Wanted, wantedOf } from '../../platform/i18n/reader.ts';
 import { checkToken, createSigner } from '../../platform/security/tracking-token.ts';
 import type { WallLink } from '../fetch/pending-fetch.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
-import type { OfferService } from '../fetch/service.ts';
+import type { WallCalls } from '../fetch/service.ts';
 import { createCursors, cursorPurpose } from './cursor.ts';
 import { type LinkReader, type OpenedLink, openLink, requireOfferwall } from './links.ts';
-import { findWallSession, requestLike, type WallSession } from './sessions.ts';
+import { findWallSession, requestLike } from './sessions.ts';
 import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
 
 /**
@@ -31,8 +31,8 @@ export type Offerwall = {
 export type OfferwallSources = LinkReader & {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  config: Pick<Config, 'tokenKeys'>;
-  offers: Pick<OfferService, 'decideWall' | 'renderWall'>;
+  config: Config;
+  offers: WallCalls;
 };
 
 export function createOfferwall({ pool, dbHealth, config, offers, ...links }: OfferwallSources): Offerwall {
@@ -48,7 +48,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     const known = catalog.current().offers;
     const found = session.offerIds.map((id) => {
       const offer = known.get(id);
-      return offer !== undefined && isShown(offer, publisher) ? inLanguageOf(session, offer, publisher) : null;
+      return offer !== undefined && isShown(offer, publisher) ? inLanguage(session.language, offer, publisher) : null;
     });
     return {
       wall: { publisher, theme: themeOf(publisher, session.themeId), session, offers: found, linked: null },
@@ -75,7 +75,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     if (offer === undefined || !isShown(offer, publisher)) return wall;
     if (wall.offers.some((one) => one?.id === offer.id)) return wall;
     return checkToken(claims, now(), eventKinds.impression.token)
-      ? { ...wall, linked: { offer: inLanguageOf(wall.session, offer, publisher), token } }
+      ? { ...wall, linked: { offer: inLanguage(wall.session.language, offer, publisher), token } }
       : wall;
   }
 
@@ -91,7 +91,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
       dev: session.dev,
       hasUser: session.pubUserId !== null,
       macros: session.macros,
-      language: languageOf(publisher, session),
+      language: languageOf(publisher, session.language),
       page,
       extra: {
         total,
@@ -121,11 +121,11 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
 
 const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher) && offer.offerwallEnabled;
 
-const languageOf = ({ language }: Publisher, session: Pick<WallSession, 'language'>): Wanted =>
-  session.language === null ? language : wantedOf(session.language);
+/** @param tag language of the session; null: the publisher's */
+const languageOf = ({ language }: Publisher, tag: string | null): Wanted => (tag === null ? language : wantedOf(tag));
 
-const inLanguageOf = (session: Pick<WallSession, 'language'>, offer: Offer, publisher: Publisher): Offer =>
-  localise(offer, languageOf(publisher, session), publisher);
+const inLanguage = (tag: string | null, offer: Offer, publisher: Publisher): Offer =>
+  localise(offer, languageOf(publisher, tag), publisher);
 
 const themeOf = (publisher: Publisher, id: number | null): Theme | null =>
   (id === null ? undefined : publisher.themes.get(id)) ?? publisher.defaultTheme;

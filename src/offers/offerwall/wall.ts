@@ -1,16 +1,19 @@
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
+import type { MacroValues } from '../offer-view.ts';
 import { categoriesOf, filterOffers, type WallFilter } from './filter.ts';
-import type { WallSession } from './sessions.ts';
 
-/** An open wall: its session, and which of its offers can still be shown. */
-export type Wall = {
-  publisher: Publisher;
-  theme: Theme | null;
-  session: Pick<WallSession, 'id' | 'pubUserId' | 'dev' | 'macros' | 'language'>;
+export type WallOffers = {
   /** In the order of the session; null: no longer served. */
   offers: readonly (Offer | null)[];
   /** The offer of the link, shown before all others by the token of the link's session. */
   linked: { offer: Offer; token: string } | null;
+};
+
+/** An open wall: its session, and which of its offers can still be shown. */
+export type Wall = WallOffers & {
+  publisher: Publisher;
+  theme: Theme | null;
+  session: { id: string; pubUserId: string | null; dev: boolean; macros: MacroValues; language: string | null };
   /** That apply; on the first page. */
   experiments?: readonly { key: string; arm: string }[];
 };
@@ -32,9 +35,9 @@ type WallPage = { page: Entry[]; total: number; next: number | null; categories:
 
 /** Selects one page of a wall: the offers that match the filter, from `offset` on. */
 export function selectPage(
-  { offers, linked }: Pick<Wall, 'offers' | 'linked'>,
+  { offers, linked }: WallOffers,
   offset: number,
-  { limit, filter }: Omit<WallPageRequest, 'cursor'>,
+  { limit, filter }: { limit: number; filter: WallFilter },
 ): WallPage {
   const served = offers.filter((offer) => offer !== null);
   const matching = new Set(filterOffers(served, filter));

@@ -1,4 +1,5 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Campaign } from '../../catalog/types.ts';
 import { comparisonOf } from '../../decision/comparison.ts';
 import type { EligibilityIndex } from '../../decision/eligibility.ts';
@@ -16,12 +17,11 @@ import { moneyFormat } from '../../shell/money.ts';
 import { type Alternative, alternatives } from '../off-policy/alternatives.ts';
 import { intervalOf } from '../off-policy/estimate.ts';
 import type { CheckRanking, RankingCheck } from '../off-policy/ranking-check.ts';
-import type { OfferDeps } from '../ports.ts';
 
-type Deps = Pick<OfferDeps, 'catalog' | 'now'> & { check: CheckRanking };
+type RankingPageDeps = { catalog: CatalogStore; now: () => number; check: CheckRanking };
 
 /** What another ranking would have earned in the last days. */
-export function rankingPages(app: App, shell: Shell, { catalog, check, now }: Deps): void {
+export function rankingPages(app: App, shell: Shell, { catalog, check, now }: RankingPageDeps): void {
   publisherPages(app, shell).get('/ranking', 'analyst', async (context) => {
     const other = alternativeIn(context);
     const { publisher } = context;

@@ -11,6 +11,7 @@ import type { Assigned } from '../../experiments/assign.ts';
 import { bytesOf, type Pieces } from '../../platform/http/hot-routes.ts';
 import type { Language } from '../../platform/i18n/languages.ts';
 import type { PendingFetch } from '../fetch/pending-fetch.ts';
+import type { MacroValues } from '../offer-view.ts';
 import type { SessionRecord } from '../session-record.ts';
 import {
   type AnswerContext,
@@ -34,8 +35,9 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
   extra: Readonly<Record<string, unknown>>;
 };
 
-export type Renderer = Pick<OfferRenderer, 'prepare'> & {
-  /** The answer's JSON (docs/reference/fetch-offers.md#response). */
+export type Renderer = {
+  prepare: OfferRenderer['prepare'];
+  /** The answer's JSON (docs/interface.md#response). */
   render: (answer: Answer) => Pieces;
   /** The same for a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
@@ -157,7 +159,14 @@ export type FetchResult = { session: SessionRecord; answer: Pieces | null };
 /** A result, or why its answer could not be rendered. */
 export type RenderedFetch = FetchResult | Promise<FetchResult>;
 
-type ShownSession = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
+type ShownSession = {
+  id: string;
+  dev: boolean;
+  pubUserId: string | null;
+  usp: boolean;
+  offers: readonly Offer[];
+  macros: MacroValues;
+};
 
 /** The answer of a session to its fetch. */
 export const renderSession = (

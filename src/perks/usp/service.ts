@@ -216,14 +216,16 @@ async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapR
 }
 
 /** Whether an offer that the session showed has codes. */
-const hasCodes = ({ session, caller: { snapshot } }: Pick<Wrap, 'session' | 'caller'>): boolean =>
+const hasCodes = ({ session, caller: { snapshot } }: { session: UspSession; caller: Caller }): boolean =>
   session.offerIds.some((id) => (snapshot.offers.get(id)?.coupon ?? null) !== null);
 
 const noCoupons: SessionCoupons = new Map();
 
 type WrapResult = { session: UspSession; coupons: SessionCoupons };
 
-type Wrapped = Wrap & { selected: readonly number[] };
+type WrappedSession = { session: UspSession; caller: Caller; selected: readonly number[] };
+
+type Wrapped = Wrap & WrappedSession;
 
 function toWebhook(deps: WrapDeps, item: Wrapped, coupons: SessionCoupons): OutboxEvent {
   const { session, nowMs, trace } = item;
@@ -235,7 +237,7 @@ function toWebhook(deps: WrapDeps, item: Wrapped, coupons: SessionCoupons): Outb
 
 function payloadOf(
   { tokens, config }: WrapDeps,
-  { session, selected, caller: { publisher, snapshot } }: Pick<Wrapped, 'session' | 'selected' | 'caller'>,
+  { session, selected, caller: { publisher, snapshot } }: WrappedSession,
   coupons: SessionCoupons = noCoupons,
 ): Buffer {
   const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl, coupons };

@@ -40,7 +40,7 @@ ${offers.length === 0 ? emptyNotice(saveable !== null) : offerList(offers, { pub
   });
 }
 
-type Around = Pick<WalletPage, 'publicUrl' | 'timeZone'>;
+type Around = { publicUrl: string; timeZone: string };
 
 const offerList = (offers: readonly PageOffer[], around: Around): Html =>
   html`<ul class="offers">${offers.map((offer) => card(offer, around))}</ul>`;

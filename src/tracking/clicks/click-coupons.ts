@@ -1,11 +1,13 @@
+import type pg from 'pg';
 import type { Coupon, CouponWant } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { offerAt } from '../../offers/offer-view.ts';
+import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { uuids } from '../../platform/db/binary-array.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { daysOf } from '../event-rows.ts';
-import type { TrackingDeps } from '../ports.ts';
 import type { TrackedRequest } from '../verify-token.ts';
 import type { Landing } from './landing.ts';
 
@@ -23,9 +25,14 @@ export type ClickCoupons = {
   drain: () => Promise<void>;
 };
 
-type Deps = Pick<TrackingDeps, 'dbHealth' | 'batchMeters' | 'pool'> & { coupons: CouponIssuer };
+type ClickCouponDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  batchMeters: BatchMeters;
+  coupons: CouponIssuer;
+};
 
-export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Deps): ClickCoupons {
+export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: ClickCouponDeps): ClickCoupons {
   const batcher = createBatcher<TrackedRequest, string | null>({
     write: (clicks) => transaction(pool, (executor) => codesOf(executor, coupons, clicks)),
     dbHealth,

@@ -8,11 +8,7 @@ import { createSessionAlias, fillLanding, parseLanding } from './landing.ts';
 /** Stores a click, if it is recorded, and gives the code that comes with it. @returns the URL of the landing page */
 export type FollowClick = (tracked: TrackedRequest) => Promise<string>;
 
-export function createFollowClick(
-  { tokenKeys }: Pick<Config, 'tokenKeys'>,
-  recorder: Recorder,
-  coupons: ClickCoupons,
-): FollowClick {
+export function createFollowClick({ tokenKeys }: Config, recorder: Recorder, coupons: ClickCoupons): FollowClick {
   const clickIds = createClickIdCodec(tokenKeys);
   const aliasOf = createSessionAlias(tokenKeys);
   return async (tracked) => {

@@ -1,15 +1,23 @@
 import { Type } from '@sinclair/typebox';
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
+import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { badTokenAnswer, refuseToken, tokenParameter, trackingHeaders } from '../beacons/routes.ts';
 import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
 import type { FollowClick } from './follow.ts';
 
-type ClickDeps = Pick<AccountDeps, 'catalog' | 'config' | 'failures'> & { verify: VerifyToken; follow: FollowClick };
+type ClickDeps = {
+  catalog: CatalogStore;
+  config: Config;
+  failures: FailureLimit;
+  verify: VerifyToken;
+  follow: FollowClick;
+};
 
 const errorPages: ErrorPages = { invalid_token: 'endUser.errors.offerGone' };
 

@@ -90,7 +90,13 @@ function bookingOf(
   };
 }
 
-type BookedMoney = Pick<Booking, 'payoutMicros' | 'unbilledMicros' | 'unbilledReason' | 'currency' | 'givenCurrency'>;
+type BookedMoney = {
+  payoutMicros: bigint;
+  unbilledMicros: bigint;
+  unbilledReason: Booking['unbilledReason'];
+  currency: string;
+  givenCurrency: string | null;
+};
 
 /** Largest amount that is booked (millionths): that of a report without a conversion. */
 const mostMicros = 999_999_999_999_999n;

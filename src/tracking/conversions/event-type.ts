@@ -56,7 +56,10 @@ function buildSample({ nowMs }: SampleContext): Buffer {
   const booking = {
     id: firstUuid7At(nowMs),
     event: 'conversion',
+    txnKey: '',
     isVoid: false,
+    givenMicros: null,
+    givenCurrency: null,
     payoutMicros: 1_500_000n,
     unbilledMicros: 0n,
     unbilledReason: null,
@@ -64,6 +67,7 @@ function buildSample({ nowMs }: SampleContext): Buffer {
     isLoyalty: true,
     loyaltyMicros: 150_000_000n,
     suspicious: null,
+    countedIn: null,
     clickAtMs: nowMs,
     bookedAtMs: nowMs,
   };

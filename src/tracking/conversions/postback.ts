@@ -60,13 +60,21 @@ export function buildPostback(postback: Postback): Buffer {
   );
 }
 
+/** Click of a booking, as far as postbacks show it. */
+type PostedClick = {
+  sessionId: string;
+  offerId: number;
+  campaignId: number;
+  advertiserName: string;
+  pubUserId: string | null;
+  custom: ConvertedClick['custom'];
+  conversion: Booking | null;
+};
+
 /** A row of the ledger with its click. */
 export type PostedBooking = {
-  click: Pick<
-    ConvertedClick,
-    'sessionId' | 'offerId' | 'campaignId' | 'advertiserName' | 'pubUserId' | 'custom' | 'conversion'
-  >;
-  booking: Omit<Booking, 'txnKey' | 'givenMicros' | 'givenCurrency' | 'countedIn'>;
+  click: PostedClick;
+  booking: Booking;
   txnId: string;
 };
 

@@ -3,13 +3,13 @@ import { Type } from '@sinclair/typebox';
 import type { App } from '../../platform/http/app.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
+import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { microsToNumber } from '../../platform/money.ts';
 import { imageAnswer, sendImage } from '../beacons/routes.ts';
-import type { TrackingDeps } from '../ports.ts';
 import { isPrefetch } from '../verify-token.ts';
 import { conversionBody, conversionQuery, readConversion } from './request.ts';
-import { createConversionService, type ReportResult } from './service.ts';
+import { type ConversionDeps, createConversionService, type ReportResult } from './service.ts';
 
 const trackPath = '/track';
 
@@ -43,14 +43,11 @@ const imageAnswers = {
   409: refusedImage,
 };
 
-/**
- * Advertisers' reports of conversions (docs/reference/tracking-and-conversions.md#conversions), server to server or as
- * an image on a page.
- */
-type RouteNeeds = Parameters<typeof createConversionService>[0] & Pick<TrackingDeps, 'failures' | 'flushPool'>;
+type ConversionRoutes = ConversionDeps & { failures: FailureLimit };
 
-export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void> {
-  const conversions = createConversionService({ ...deps, pool: deps.flushPool });
+/** Advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a page. */
+export async function conversionRoutes(app: App, { failures, ...deps }: ConversionRoutes): Promise<void> {
+  const conversions = createConversionService(deps);
   app.addHook('onClose', conversions.drain);
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('cross-origin-resource-policy', 'cross-origin');
@@ -104,7 +101,7 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
       const error = toAppError(err);
       if (error.status >= 500) throw err;
       if (limitedCodes.has(error.code)) {
-        const limited = deps.failures.charge(request.ip);
+        const limited = failures.charge(request.ip);
         if (limited !== null) throw limited;
       }
       reply.code(error.status as 400);

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { openConversionSecret } from '../../catalog/conversion-secret.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Snapshot } from '../../catalog/types.ts';
+import type { Config } from '../../config.ts';
+import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { exchangeOn } from '../../platform/exchange-rates.ts';
@@ -14,8 +19,8 @@ import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type Delivery, deliveriesOf, insertDeliveries, type OutboxEvent, tellWorkers } from '../../webhooks/outbox.ts';
 import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
+import type { EventMeter } from '../event-rows.ts';
 import { insertBookings, markUnbilledBookings, type NewBooking } from '../insert-bookings.ts';
-import type { TrackingDeps } from '../ports.ts';
 import { type Booking, postbackEvent, unbilled } from './booking.ts';
 import { areCounted, countBookings, withTotals } from './count-caps.ts';
 import { type Evaluation, type EvaluationInput, evaluate } from './evaluate.ts';
@@ -35,10 +40,18 @@ export type ConversionService = {
   drain: () => Promise<void>;
 };
 
-type ServiceDeps = Pick<
-  TrackingDeps,
-  'pool' | 'dbHealth' | 'catalog' | 'config' | 'secretBox' | 'batchMeters' | 'eventMeter' | 'eventsStoredUntil' | 'now'
->;
+export type ConversionDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: CatalogStore;
+  config: Config;
+  secretBox: SecretBox;
+  batchMeters: BatchMeters;
+  eventMeter: EventMeter;
+  /** Epoch milliseconds: all events that were acknowledged before are stored. With an event log it may lag behind. */
+  eventsStoredUntil: () => number;
+  now: () => number;
+};
 
 /** A click that is not found may still be in the event log: it is waited for, up to twice the last of these pauses. */
 const [firstPauseMs, lastPauseMs] = [50, 3_200];
@@ -48,7 +61,7 @@ const lateMs = 5_000;
 /** Reports in one transaction (count). */
 const maxItems = 128;
 
-export function createConversionService(deps: ServiceDeps): ConversionService {
+export function createConversionService(deps: ConversionDeps): ConversionService {
   const { dbHealth, config, now, eventsStoredUntil } = deps;
   const clickIds = createClickIdCodec(config.tokenKeys);
   const hashes = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -99,7 +112,7 @@ type Item = {
 type Evaluated = { item: Item; click: ConvertedClick | null; evaluation: Evaluation };
 
 /** Evaluates a batch and books what is new. What another transaction booked meanwhile is evaluated again. */
-async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<Evaluation[]> {
+async function recordBatch(deps: ConversionDeps, items: readonly Item[]): Promise<Evaluation[]> {
   const evaluated = await evaluateBatch(deps, items);
   const bookings = evaluated.flatMap(toNewBooking);
   if (bookings.length === 0) return evaluated.map(({ evaluation }) => evaluation);
@@ -124,7 +137,7 @@ async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<E
   });
 }
 
-async function evaluateBatch(deps: ServiceDeps, given: readonly Item[]): Promise<Evaluated[]> {
+async function evaluateBatch(deps: ConversionDeps, given: readonly Item[]): Promise<Evaluated[]> {
   const items = await withBookedKeys(deps, given);
   const clicks = await findClicks(deps.pool, items.map(toLookup), deps.now());
   return items.map((item, index) => {
@@ -136,7 +149,7 @@ async function evaluateBatch(deps: ServiceDeps, given: readonly Item[]): Promise
 const toLookup = ({ report, click, txnKey }: Item): Lookup => ({ ...click, event: report.event, txnKey });
 
 /** While USER_PEPPER is rotated: a transaction that is booked under an earlier key keeps it. */
-async function withBookedKeys({ pool, now }: ServiceDeps, items: readonly Item[]): Promise<readonly Item[]> {
+async function withBookedKeys({ pool, now }: ConversionDeps, items: readonly Item[]): Promise<readonly Item[]> {
   let known = items;
   const rounds = Math.max(0, ...items.map(({ earlierKeys }) => earlierKeys.length));
   for (let round = 0; round < rounds; round += 1) {
@@ -152,7 +165,7 @@ async function withBookedKeys({ pool, now }: ServiceDeps, items: readonly Item[]
 }
 
 function evaluateItem(
-  { secretBox, now, catalog }: ServiceDeps,
+  { secretBox, now, catalog }: ConversionDeps,
   { report, txnKey }: Item,
   click: ConvertedClick | null,
 ): Evaluation {
@@ -187,7 +200,7 @@ const toNewBooking = ({ item, click, evaluation }: Evaluated): NewBooking[] =>
  * statement, and a transaction around it only where caps count. What no longer fits into a budget is booked with 0.
  * @returns the new ones as they were booked, by id
  */
-async function bookAll({ pool, catalog }: ServiceDeps, given: readonly NewBooking[]): Promise<Map<string, Booking>> {
+async function bookAll({ pool, catalog }: ConversionDeps, given: readonly NewBooking[]): Promise<Map<string, Booking>> {
   const snapshot = catalog.current();
   const bookings = withTotals(snapshot, given);
   if (!areCounted(snapshot, bookings)) {

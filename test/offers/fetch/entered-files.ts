@@ -1,7 +1,9 @@
 import { Session } from 'node:inspector';
+import { Registry } from 'prom-client';
 import { offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
 import { createOfferService } from '../../../src/offers/fetch/service.ts';
+import { createFetchMeter } from '../../../src/offers/metrics.ts';
 import type { App } from '../../../src/platform/http/app.ts';
 import { registerHotBodyParsing } from '../../../src/platform/http/body-parsing.ts';
 import { createHotRoutes } from '../../../src/platform/http/hot-routes.ts';
@@ -51,7 +53,9 @@ export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promis
     },
   };
   const hot = createHotRoutes(app, t.deps);
-  await app.register(offerRoutes, { ...t.deps, auth, hot, offers: createOfferService({ ...t.deps, model }) });
+  const fetchMeter = createFetchMeter(new Registry());
+  const offers = createOfferService({ ...t.deps, model, fetchMeter, eventsStoredUntil: t.deps.now });
+  await app.register(offerRoutes, { ...t.deps, auth, hot, offers });
   session.post('Profiler.enable');
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   try {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Offer } from '../../../src/catalog/types.ts';
-import { selectPage, type Wall } from '../../../src/offers/offerwall/wall.ts';
+import { selectPage, type WallOffers } from '../../../src/offers/offerwall/wall.ts';
 
 const offerOf = (id: number) =>
   ({ id, campaign: { category: 'food', advertiserName: 'A' }, copy: { title: `Offer ${id}` } }) as unknown as Offer;
 const filter = { text: '', category: null };
 
 test('a wall of a link comes to its end in pages of any size, and has each offer once', () => {
-  const wall: Pick<Wall, 'offers' | 'linked'> = {
+  const wall: WallOffers = {
     offers: [1, 2, 3].map(offerOf),
     linked: { offer: offerOf(9), token: 'token' },
   };

@@ -1,9 +1,9 @@
+import type pg from 'pg';
 import type { PageExtensions, SeenKind } from '../../../catalog/page-extensions.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
-import { createFailFast } from '../../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { type SessionSample, sampleSessions } from '../../decision-log/decision-sample.ts';
-import type { OfferDeps } from '../../ports.ts';
 
 /** How far back an estimate looks (days). */
 export const sampledDays = 7;
@@ -16,14 +16,16 @@ const maxKept = 4;
 /** A sample of a publisher's sessions of the last days. */
 export type RecentSessions = (publisherId: number) => Promise<SessionSample>;
 
-export function createRecentSessions(deps: Pick<OfferDeps, 'pool' | 'dbHealth' | 'now'>): RecentSessions {
-  const failFast = createFailFast(deps.dbHealth);
+type SampleDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+
+export function createRecentSessions({ pool, dbHealth, now }: SampleDeps): RecentSessions {
+  const failFast = createFailFast(dbHealth);
   const kept = new Map<number, { untilMs: number; sample: Promise<SessionSample> }>();
   return (publisherId) => {
-    const nowMs = deps.now();
+    const nowMs = now();
     const known = kept.get(publisherId);
     if (known !== undefined && known.untilMs > nowMs) return known.sample;
-    const sample = failFast(() => sampleSessions(deps.pool, { publisherId, sinceMs: nowMs - sampledDays * dayMs }));
+    const sample = failFast(() => sampleSessions(pool, { publisherId, sinceMs: nowMs - sampledDays * dayMs }));
     kept.delete(publisherId);
     kept.set(publisherId, { untilMs: nowMs + keptMs, sample });
     for (const oldest of kept.keys()) if (kept.size > maxKept) kept.delete(oldest);

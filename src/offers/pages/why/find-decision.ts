@@ -34,7 +34,7 @@ const maxSessions = 10;
 /** Where decisions are looked for. */
 export type DecisionSearch = InputSources & {
   dbHealth: DatabaseHealth;
-  config: Pick<Config, 'userPepper' | 'earlierPeppers'>;
+  config: Config;
 };
 
 /** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
