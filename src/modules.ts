@@ -63,7 +63,6 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const experiments = add(createExperiments({ platform, catalog }));
   add(createSources({ platform, catalog, audiences, experiments }));
   const coupons = add(createCoupons({ platform, catalog }));
-  const messages = add(createMessages({ platform, catalog, accounts, webhooks, coupons }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }));
   const tracking = add(createTracking({ platform, catalog, learning, coupons, offers, eventsStoredUntil }));
@@ -78,12 +77,12 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
       webhooks,
       reports,
       coupons,
-      messages,
       offers,
     }),
   );
-  add(createPrivacy({ platform, catalog, accounts, audiences, messages }));
-  const perks = add(createPerks({ platform, catalog, accounts, reports, coupons, messages, tracking }));
+  add(createPrivacy({ platform, catalog, accounts, audiences }));
+  const perks = add(createPerks({ platform, catalog, accounts, reports, coupons, tracking }));
+  add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, accounts, drafts, reports, tracking }));
   add(createReference({ platform, catalog, webhooks }));
   if (demo) add(createDemo({ platform, catalog, accounts, webhooks, offers, tracking, perks }));

@@ -4,11 +4,10 @@ import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reach
 import type { Snapshot } from '../catalog/types.ts';
 import { readStock } from '../coupons/stock.ts';
 import { readLearningState } from '../learning/health.ts';
-import { findRefusedMessages } from '../messages/store.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
-import type { AlertFact } from './kinds.ts';
+import type { AlertCheck, AlertFact } from './kinds.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
 type CheckDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
@@ -78,24 +77,15 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
   });
 }
 
-/**
- * Records that perk messages wait or failed because of the mail server, or of what it says of the sender: once for each
- * publisher, until they are sent or given up.
- */
-export async function checkMessages({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
+/** Records the facts that a check finds, each once, until it is no longer found. */
+export async function checkLasting(
+  { pool, now }: { pool: pg.Pool; now: () => number },
+  check: AlertCheck,
+): Promise<void> {
   const nowMs = now();
   await transaction(pool, async (executor) => {
     await executor.query(lockSql);
-    const facts = (await findRefusedMessages(executor)).map(
-      ({ publisherId, count, since, refusal, reply }): AlertFact => ({
-        publisherId,
-        kind: 'messages.refused',
-        subject: 'mail server',
-        cause: new Date(nowMs).toISOString(),
-        data: { count, since: since.toISOString(), refusal, reply },
-      }),
-    );
-    await recordLasting(executor, ['messages.refused'], { facts }, nowMs);
+    await recordLasting(executor, check.kinds, { facts: await check.findFacts(executor, nowMs) }, nowMs);
   });
 }
 

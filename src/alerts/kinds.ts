@@ -1,3 +1,4 @@
+import type { Executor } from '../platform/db/pool.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { OperationalEvent } from '../webhooks/raise-events.ts';
 
@@ -49,3 +50,12 @@ export type AlertFact = {
 };
 
 export type Alert = Omit<AlertFact, 'cause'> & { id: number; raisedAt: Date; endedAt: Date | null };
+
+/** A check of another module for states that last. */
+export type AlertCheck = {
+  /** Name of its job. */
+  name: string;
+  /** Kinds of the facts that it finds; no other check records them. */
+  kinds: readonly AlertKind[];
+  findFacts: (executor: Executor, nowMs: number) => Promise<readonly AlertFact[]>;
+};

@@ -3,7 +3,6 @@ import type { Budgets } from '../budgets/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
 import type { Learning } from '../learning/module.ts';
-import type { Messages } from '../messages/module.ts';
 import type { Offers } from '../offers/module.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
@@ -15,8 +14,9 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import { sendOperationalEvents } from '../webhooks/send-operational.ts';
-import { checkBudgets, checkCoupons, checkKeys, checkLearning, checkMessages, checkPlacements } from './checks.ts';
+import { checkBudgets, checkCoupons, checkKeys, checkLasting, checkLearning, checkPlacements } from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
+import type { AlertCheck } from './kinds.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
 import { chatChannelsOf, sendAlertMessages } from './send.ts';
@@ -32,7 +32,6 @@ type Needs = {
   webhooks: Webhooks;
   reports: Reports;
   coupons: Coupons;
-  messages: Messages;
   offers: Offers;
 };
 
@@ -62,7 +61,7 @@ export function createAlerts({ platform, catalog, webhooks }: Needs) {
     chatChannels: chatChannelsOf(deps),
     retention,
     pages: (app: App, shell: Shell) => alertPages(app, { ...shell, deps }),
-    jobs: () => jobsOf(deps),
+    jobs: ({ alertChecks }: { alertChecks: readonly AlertCheck[] }) => jobsOf(deps, alertChecks),
   };
 }
 
@@ -72,7 +71,7 @@ type Checked = Parameters<typeof checkBudgets>[0] &
   Parameters<typeof checkPlacements>[0] &
   Parameters<typeof sendAlertMessages>[0];
 
-const jobsOf = (deps: Checked): readonly Job[] => [
+const jobsOf = (deps: Checked, checks: readonly AlertCheck[]): readonly Job[] => [
   {
     name: 'budget alerts',
     roles: ['worker'],
@@ -87,13 +86,15 @@ const jobsOf = (deps: Checked): readonly Job[] => [
     locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
     run: () => checkCoupons(deps),
   },
-  {
-    name: 'message alerts',
-    roles: ['worker'],
-    pauseMs: minuteMs,
-    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
-    run: () => checkMessages(deps),
-  },
+  ...checks.map(
+    (check): Job => ({
+      name: check.name,
+      roles: ['worker'],
+      pauseMs: minuteMs,
+      locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+      run: () => checkLasting(deps, check),
+    }),
+  ),
   {
     name: 'ranking alerts',
     roles: ['worker'],

@@ -1,10 +1,11 @@
 import { brandColours } from '../catalog/hosted-style.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Publisher } from '../catalog/types.ts';
+import type { MessagePerk } from '../perks/perk-messages.ts';
 import { languageOf } from '../platform/i18n/languages.ts';
 import { inLanguage } from '../platform/i18n/reader.ts';
 import type { Reader } from './addresses.ts';
-import type { MessageKind, MessagePerk } from './store.ts';
+import type { MessageKind } from './store.ts';
 import { oneLine, renderMessage, renderQuestion, type Written } from './template.ts';
 
 /** Where links of messages lead. */

@@ -1,9 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { couponSchema } from '../coupons/coupon.ts';
+import type { MessagePerk } from '../perks/perk-messages.ts';
 import type { EventType, SampleContext } from '../webhooks/events.ts';
 import { type Composed, composeMessage } from './compose.ts';
 import { samplePerks } from './sample.ts';
-import type { MessageKind, MessagePerk } from './store.ts';
+import type { MessageKind } from './store.ts';
 
 const perk = Type.Object({
   title: Type.String(),

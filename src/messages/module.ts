@@ -1,9 +1,11 @@
 import { Counter } from 'prom-client';
 import type { Accounts } from '../accounts/module.ts';
+import type { Alerts } from '../alerts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
+import type { Perks } from '../perks/module.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
 import { readUuid, writeUuid } from '../platform/lib/uuid7.ts';
@@ -13,6 +15,7 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import type { Reader } from './addresses.ts';
+import { messageCheck } from './alert-check.ts';
 import { messageCommands } from './commands.ts';
 import { perkMessage } from './event-types.ts';
 import { feedbackRoutes } from './feedback/routes.ts';
@@ -20,22 +23,26 @@ import { createMessageOutbox, createReaderKeys } from './outbox.ts';
 import { messagePages } from './pages/messages.ts';
 import { readerRoutes } from './reader-routes.ts';
 import { messageRoutes } from './routes.ts';
-import { type SendDeps, sendDueMessages } from './send.ts';
+import { sendDueMessages } from './send.ts';
 import { mayKeepAddresses } from './settings.ts';
 import { keepMs } from './store.ts';
 import { suppressionRoutes } from './suppression-routes.ts';
 import { applyMessageRetention, eraseMessagesOfSessions, eraseMessagesOfUser, exportMessages } from './user-data.ts';
 
-export type Messages = ReturnType<typeof createMessages>;
-
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; coupons: Coupons };
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  webhooks: Webhooks;
+  coupons: Coupons;
+  alerts: Alerts;
+  perks: Perks;
+};
 
 /** E-mails to users with the perks that they confirmed, or saved, where they asked for it. */
-export function createMessages({ platform, catalog }: Needs) {
+export function createMessages({ platform, catalog, perks }: Needs) {
   const { deps } = platform;
   const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));
-  /** Set by the module of wallets. */
-  const saved: Pick<SendDeps, 'findSavedPerk'> = { findSavedPerk: async () => null };
   const sendDeps = {
     ...deps,
     catalog: catalog.store,
@@ -56,7 +63,7 @@ export function createMessages({ platform, catalog }: Needs) {
     locks:
       'a lease on the message (skip locked); an advisory lock of the address while it is counted; ' +
       'rows of message_confirmations; then as all webhooks',
-    run: () => sendDueMessages({ ...sendDeps, ...saved }),
+    run: () => sendDueMessages({ ...sendDeps, findSavedPerk: perks.findSavedPerk }),
   };
   return {
     name: 'messages',
@@ -64,10 +71,9 @@ export function createMessages({ platform, catalog }: Needs) {
     commands: messageCommands,
     eventTypes: [perkMessage],
     navigation,
-    keepMs,
-    mayKeepAddresses,
-    outbox: createMessageOutbox(deps),
-    saved,
+    perkMessages: createMessageOutbox(deps),
+    addressRetention: { keepMs, mayKeepAddresses },
+    alertChecks: [messageCheck],
     retention: applyMessageRetention,
     userData: {
       eraseWithSessions: eraseMessagesOfSessions,

@@ -1,33 +1,10 @@
-import type { Executor } from '../platform/db/pool.ts';
+import type { Addressed, MessagePerk, PerkMessages, Reminder } from '../perks/perk-messages.ts';
 import { spellingsOf } from '../platform/lib/email-spellings.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { allPublishers, type Reader } from './addresses.ts';
-import type { Recipient } from './recipient.ts';
-import { contentContext, insertMessages, type MessageContent, type MessagePerk, type NewMessage } from './store.ts';
-
-type Addressed = {
-  sessionId: string;
-  publisherId: number;
-  pubUserId: string;
-  recipient: Recipient;
-  nowMs: number;
-};
-
-/** A wrapped session whose user asked for the mail. `payload`: that of its webhook. */
-type MailedSession = Omit<Addressed, 'sessionId' | 'pubUserId'> & {
-  id: string;
-  pubUserId: string | null;
-  payload: () => Buffer;
-};
-
-export type MessageOutbox = {
-  /** Stores messages in the transaction of their wraps; none without perks, or of a publisher that sends none. */
-  add: (executor: Executor, sessions: readonly MailedSession[]) => Promise<void>;
-  /** Stores the reminder of a saved offer, where its publisher sends such. */
-  remind: (executor: Executor, saved: Addressed & NonNullable<NewMessage['reminder']>) => Promise<void>;
-};
+import { contentContext, insertMessages, type MessageContent, type NewMessage } from './store.ts';
 
 type Payload = {
   body: {
@@ -44,10 +21,10 @@ type Payload = {
 
 type Peppers = { userPepper: string; earlierPeppers: readonly string[] };
 
-export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBox; config: Peppers }): MessageOutbox {
+export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBox; config: Peppers }): PerkMessages {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const readerKeys = createReaderKeys(config);
-  const toMessage = (to: Addressed, perks: MessagePerk[], reminder: NewMessage['reminder']): NewMessage => {
+  const toMessage = (to: Addressed, perks: MessagePerk[], reminder: Reminder | null): NewMessage => {
     const { sessionId, publisherId, pubUserId, recipient, nowMs } = to;
     const id = newUuid7(nowMs);
     const content: MessageContent = { ...recipient, pubUserId, perks };

@@ -1,5 +1,5 @@
+import type { MessagePerk } from '../perks/perk-messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import type { MessagePerk } from './store.ts';
 
 /** Invented perks, for previews and tests: one with a code and all notes, one without. */
 export const samplePerks = (publicUrl: string, nowMs: number): MessagePerk[] => [

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Counter } from 'prom-client';
 import type { Config } from '../config.ts';
+import type { FindSavedPerk, MessagePerk } from '../perks/perk-messages.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { addressIn, type Mailer } from '../platform/mailer.ts';
@@ -25,18 +26,11 @@ import {
   contentContext,
   type DueMessage,
   type MessageContent,
-  type MessagePerk,
   type Outcome,
   removeOldContents,
   settle,
   takeDue,
 } from './store.ts';
-
-/** A saved offer as its user would be reminded of it. */
-type SavedPerk = { perk: MessagePerk; endsAtMs: number };
-
-/** @returns null: the user has not saved it any more, or it is not served any more, or has no end */
-export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
 
 export type SendDeps = ComposeDeps & {
   config: Config;

@@ -1,22 +1,9 @@
-import type { Coupon } from '../coupons/coupon.ts';
+import type { MessagePerk, Reminder } from '../perks/perk-messages.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { FailedBecause } from './failure.ts';
 import type { Delivery } from './settings.ts';
-
-/** A perk in a message: texts as the user was shown them. */
-export type MessagePerk = {
-  title: string;
-  description: string;
-  advertiser: string;
-  /** Where the perk is used; '': nowhere. */
-  url: string;
-  /** null: the offer has codes, and none was left; undefined: it has none. */
-  coupon?: Coupon | undefined;
-  /** When the offer ends (ISO 8601), in a reminder. */
-  endsAt?: string;
-};
 
 export type MessageKind = 'perks' | 'reminder';
 
@@ -42,7 +29,7 @@ export type NewMessage = {
   sealed: Buffer;
   nowMs: number;
   /** The saved offer and its end, of a reminder. */
-  reminder: { offerId: number; endsAtMs: number } | null;
+  reminder: Reminder | null;
 };
 
 /** Stores messages of publishers that send such. A user is reminded of an offer once, and not of one that ends now. */

@@ -1,9 +1,10 @@
 import type { brandColours } from '../catalog/hosted-style.ts';
+import type { MessagePerk } from '../perks/perk-messages.ts';
 import { type Html, html, nothing, plainText, trusted } from '../platform/http/html.ts';
 import { languages } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { lastDay, reader } from '../platform/i18n/reader.ts';
-import type { MessageKind, MessagePerk } from './store.ts';
+import type { MessageKind } from './store.ts';
 
 type Brand = ReturnType<typeof brandColours>;
 

@@ -2,12 +2,11 @@ import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
-import type { Messages } from '../messages/module.ts';
-import type { FindSavedPerk } from '../messages/send.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Tracking } from '../tracking/module.ts';
+import type { FindSavedPerk, PerkMessages } from './perk-messages.ts';
 import { countPerkStages } from './usp/funnel.ts';
 import { uspRoutes } from './usp/routes.ts';
 import { uspSelection } from './usp-selection.ts';
@@ -27,32 +26,28 @@ type Needs = {
   accounts: Accounts;
   reports: Reports;
   coupons: Coupons;
-  messages: Messages;
   tracking: Tracking;
 };
 
+type WithMessages = { perkMessages: PerkMessages | null };
+
 /** Perks that users select and confirm, and offers that they save. */
-export function createPerks({ platform, catalog, accounts, coupons, messages, tracking }: Needs) {
+export function createPerks({ platform, catalog, accounts, coupons, tracking }: Needs) {
   const { pool, dbHealth, tokens, config, batchMeters, now } = platform.deps;
   const { auth } = accounts;
   const { eventMeter } = tracking;
-  const shared = {
-    pool,
-    dbHealth,
-    tokens,
-    config,
-    eventMeter,
-    coupons: coupons.issuer,
-    messages: messages.outbox,
-    now,
-  };
-  const walletDeps: WalletDeps = { ...shared, catalog: catalog.store };
-  messages.saved.findSavedPerk = createSavedPerkFinder(walletDeps);
+  const shared = { pool, dbHealth, tokens, config, eventMeter, coupons: coupons.issuer, now };
+  const walletDepsOf = ({ perkMessages: messages }: WithMessages): WalletDeps => ({
+    ...shared,
+    catalog: catalog.store,
+    messages,
+  });
   return {
     name: 'perks',
     rank: 210,
     permissions,
     perkStages: countPerkStages,
+    findSavedPerk: createSavedPerkFinder(walletDepsOf({ perkMessages: null })),
     eventTypes: [uspSelection, offerSaved, offerRemoved],
     retention: applyPerksRetention,
     userData: {
@@ -60,11 +55,12 @@ export function createPerks({ platform, catalog, accounts, coupons, messages, tr
       eraseOfUser: [eraseWalletOfUser],
       exports: { selections: exportSelections, saved_offers: exportWallet },
     },
-    publicRoutes: async (open: App) => {
-      await open.register(uspRoutes, { ...shared, batchMeters, auth });
-      await open.register(walletRoutes, { ...walletDeps, auth });
+    publicRoutes: async (open: App, contributions: WithMessages) => {
+      await open.register(uspRoutes, { ...shared, batchMeters, auth, messages: contributions.perkMessages });
+      await open.register(walletRoutes, { ...walletDepsOf(contributions), auth });
     },
-    routes: async (app: App) => void (await app.register(walletPageRoutes, walletDeps)),
+    routes: async (app: App, contributions: WithMessages) =>
+      void (await app.register(walletPageRoutes, walletDepsOf(contributions))),
   };
 }
 

@@ -3,7 +3,6 @@ import type { Audiences } from '../audiences/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import { createAlone } from '../management/alone.ts';
 import type { ManagementClient } from '../management/page-client.ts';
-import type { Messages } from '../messages/module.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
@@ -12,16 +11,16 @@ import type { NavEntry } from '../shell/navigation.ts';
 import { privacyCommands } from './commands.ts';
 import { createDesk } from './desk.ts';
 import { eraseDueUsers } from './erasure-job.ts';
-import { privacyPageRoutes } from './page-routes.ts';
+import { type AddressRetention, privacyPageRoutes } from './page-routes.ts';
 import { deskPages } from './pages/desk.ts';
 import type { UserDataSteps } from './steps.ts';
 import { privacyUserRoutes } from './user-routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences; messages: Messages };
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences };
 type Parts = { userData: UserDataSteps };
 
 /** Erasure and export of what all modules keep of a user. */
-export function createPrivacy({ platform, catalog, accounts, messages }: Needs) {
+export function createPrivacy({ platform, catalog, accounts }: Needs) {
   const alone = createAlone('export of a person');
   const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;
   const { auth } = accounts;
@@ -32,8 +31,8 @@ export function createPrivacy({ platform, catalog, accounts, messages }: Needs) 
     rank: 200,
     commands: privacyCommands,
     navigation: [entry],
-    publicRoutes: async (open: App) =>
-      void (await open.register(privacyPageRoutes, { catalog: store, config, pool, dbHealth, messages })),
+    publicRoutes: async (open: App, { addressRetention }: { addressRetention: AddressRetention | null }) =>
+      void (await open.register(privacyPageRoutes, { catalog: store, config, pool, dbHealth, addressRetention })),
     routes: async (app: App, { userData }: Parts) =>
       void (await app.register(privacyUserRoutes, { auth, management, desk: deskOf(userData) })),
     pages: (app: App, shell: Shell, { userData, management: client }: Parts & { management: ManagementClient }) =>

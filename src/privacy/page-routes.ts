@@ -41,16 +41,20 @@ const headersOf = (style: string) => ({
   vary: 'accept-language',
 });
 
+/** Retention of e-mail addresses of users; a contribution of one module. */
+export type AddressRetention = {
+  /** How long an address is kept, in milliseconds. */
+  keepMs: number;
+  mayKeepAddresses: (executor: Executor, publisherId: number) => Promise<boolean>;
+};
+
 type PageDeps = {
   catalog: CatalogStore;
   config: Config;
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  messages: {
-    /** How long addresses of messages are kept, in milliseconds. */
-    keepMs: number;
-    mayKeepAddresses: (executor: Executor, publisherId: number) => Promise<boolean>;
-  };
+  /** null: no addresses are kept. */
+  addressRetention: AddressRetention | null;
 };
 
 /**
@@ -59,13 +63,14 @@ type PageDeps = {
  */
 export async function privacyPageRoutes(
   app: App,
-  { catalog, config, pool, dbHealth, messages }: PageDeps,
+  { catalog, config, pool, dbHealth, addressRetention }: PageDeps,
 ): Promise<void> {
   const failFast = createFailFast(dbHealth);
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
     if (publisher === undefined) throw new AppError('not_found');
-    const keepsAddresses = await failFast(() => messages.mayKeepAddresses(pool, publisher.id));
+    const keepsAddresses =
+      addressRetention !== null && (await failFast(() => addressRetention.mayKeepAddresses(pool, publisher.id)));
     const style = hostedStyle(publisher, publisher.defaultTheme, rules);
     const page = inRequestLanguage(request, () =>
       renderPrivacyPage({
@@ -75,7 +80,7 @@ export async function privacyPageRoutes(
         rawDays: config.retentionRawDays,
         deliveryDays: config.retentionDeliveryDays,
         rollupDays: config.retentionRollupDays,
-        addressDays: keepsAddresses ? messages.keepMs / dayMs : null,
+        addressDays: keepsAddresses ? addressRetention.keepMs / dayMs : null,
       }),
     );
     return reply

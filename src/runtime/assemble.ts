@@ -43,6 +43,9 @@ export function assemble(
     examples: single(modules, 'examples'),
     eventLog: single(modules, 'eventLog'),
     storeEvents: single(modules, 'storeEvents'),
+    perkMessages: single(modules, 'perkMessages'),
+    addressRetention: single(modules, 'addressRetention'),
+    alertChecks: modules.flatMap((module) => module.alertChecks ?? []),
     perkStages: single(modules, 'perkStages'),
     chatChannels: single(modules, 'chatChannels'),
     extensions: extensionsOf(modules),
@@ -70,6 +73,7 @@ const uniqueKeys: Readonly<Record<string, (module: Module) => readonly string[]>
   'event type': ({ eventTypes = [] }) => eventTypes.map(({ name }) => name),
   'navigation entry': ({ navigation = [] }) => navigation.map(({ key }) => key),
   command: ({ commands = [] }) => commands.map(({ name }) => name),
+  'alert check': ({ alertChecks = [] }) => alertChecks.map(({ name }) => name),
   export: ({ userData }) => Object.keys(userData?.exports ?? {}),
   'erasure step': ({ userData = {} }) => singleSteps.filter((step) => userData[step] !== undefined),
   'row addition': ({ rowAdditions = {} }) =>
@@ -79,7 +83,16 @@ const uniqueKeys: Readonly<Record<string, (module: Module) => readonly string[]>
 };
 
 const singleSteps = ['findSessions', 'eraseSessions'] as const;
-const singleMembers = ['examples', 'propose', 'eventLog', 'storeEvents', 'perkStages', 'chatChannels'] as const;
+const singleMembers = [
+  'examples',
+  'propose',
+  'eventLog',
+  'storeEvents',
+  'perkMessages',
+  'addressRetention',
+  'perkStages',
+  'chatChannels',
+] as const;
 
 /** @throws Error naming both modules and the key */
 function refuseDuplicates(modules: readonly Module[]): void {

@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
+import type { AlertCheck } from '../alerts/kinds.ts';
 import type { PageExtensions } from '../catalog/page-extensions.ts';
 import type { EventLog, StoreEvents } from '../catalog/tracked-event.ts';
 import type { Command } from '../command-line/command.ts';
@@ -7,12 +8,14 @@ import type { Proposal } from '../management/approval.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { PermissionEntry, Work } from '../management/unit-of-work.ts';
+import type { PerkMessages } from '../perks/perk-messages.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { UserDataPart } from '../platform/user-data.ts';
+import type { AddressRetention } from '../privacy/page-routes.ts';
 import type { UserDataSteps } from '../privacy/steps.ts';
 import type { LiveExamples } from '../reference/live-examples.ts';
 import type { ChatChannels } from '../reports/chat-channels.ts';
@@ -46,6 +49,12 @@ export type Module = {
   eventLog?: EventLog;
   /** Stores the events of the event log. One module has it. */
   storeEvents?: StoreEvents;
+  /** Stores messages to users about their perks. One module has it. */
+  perkMessages?: PerkMessages;
+  /** Retention of e-mail addresses of users. One module has it. */
+  addressRetention?: AddressRetention;
+  /** Checks for states that people are alerted of. */
+  alertChecks?: readonly AlertCheck[];
   /** Counts the stages of perks in the funnel. One module has it. */
   perkStages?: CountPerkStages;
   /** Sends reports to chats. One module has it. */
@@ -92,6 +101,9 @@ export type Contributions = {
   /** null: events go straight to PostgreSQL. */
   eventLog: EventLog | null;
   storeEvents: StoreEvents | null;
+  perkMessages: PerkMessages | null;
+  addressRetention: AddressRetention | null;
+  alertChecks: readonly AlertCheck[];
   perkStages: CountPerkStages | null;
   chatChannels: ChatChannels | null;
   extensions: PageExtensions;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { checkMessages } from '../../src/alerts/checks.ts';
+import { checkLasting } from '../../src/alerts/checks.ts';
+import { messageCheck } from '../../src/messages/alert-check.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { openMailServer } from '../support/smtp-server.ts';
@@ -88,7 +89,7 @@ test.each([
 
 test('messages that a relay refuses are told of once, and all sent again when it is mended', async () => {
   const alerts = async (): Promise<string[]> => {
-    await checkMessages({ pool: t.pool, now: () => t.clock.ms });
+    await checkLasting({ pool: t.pool, now: () => t.clock.ms }, messageCheck);
     const { rows } = await t.pool.query(
       "select data, ended_at from alerts where kind = 'messages.refused' order by id",
     );
@@ -119,7 +120,7 @@ test('a temporary refusal is told of only when it lasts', async () => {
   smtp.refusal = { at: 'RCPT TO', code: 451, text: '4.7.1 Greylisted, try again later' };
   const { id } = await refusedMessage();
   const open = async (): Promise<number> => {
-    await checkMessages({ pool: t.pool, now: () => t.clock.ms });
+    await checkLasting({ pool: t.pool, now: () => t.clock.ms }, messageCheck);
     const { rows } = await t.pool.query(
       "select count(*)::int from alerts where kind = 'messages.refused' and ended_at is null",
     );

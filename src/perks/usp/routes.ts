@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, callerOf } from '../../accounts/caller.ts';
 import { forLimitedKeys } from '../../management/http.ts';
-import { recipientOf } from '../../messages/recipient.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault, textOrNull } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { readConsent } from '../../platform/lib/consent.ts';
+import { recipientOf } from '../recipient.ts';
 import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall, type UspDeps } from './service.ts';

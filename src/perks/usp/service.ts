@@ -3,8 +3,6 @@ import type { Caller } from '../../accounts/caller.ts';
 import type { PerkEvent } from '../../catalog/tracked-event.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import type { MessageOutbox } from '../../messages/outbox.ts';
-import type { Recipient } from '../../messages/recipient.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
@@ -19,6 +17,8 @@ import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { findSessionCoupons, giveAtWrap, holdSelected, type SessionCoupons } from '../offer-coupons.ts';
+import type { PerkMessages } from '../perk-messages.ts';
+import type { Recipient } from '../recipient.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {
   changeSelection,
@@ -52,7 +52,8 @@ type WrapDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
-  messages: MessageOutbox;
+  /** null: no messages are sent. */
+  messages: PerkMessages | null;
 };
 
 /** What the calls take. `now`: epoch milliseconds. */
@@ -204,7 +205,7 @@ async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapR
       const payload = (): Buffer => payloadOf(deps, item, coupons.get(item.session.id));
       return recipient === null || item.session.dev ? [] : [{ ...item.session, recipient, payload, nowMs: item.nowMs }];
     });
-    if (mailed.length > 0) await deps.messages.add(executor, mailed);
+    if (mailed.length > 0) await deps.messages?.add(executor, mailed);
     return { wrapped, coupons };
   });
   return items.map((item) => {

@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox';
 import { type Caller, callerOf } from '../../accounts/caller.ts';
-import { recipientOf } from '../../messages/recipient.ts';
 import { offerSchema } from '../../offers/answer-schemas.ts';
 import { createQrCodes } from '../../offers/qr.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -8,6 +7,7 @@ import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers, noNulNotBlank } from '../../platform/http/schemas.ts';
 import { readConsent } from '../../platform/lib/consent.ts';
+import { recipientOf } from '../recipient.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { createWalletService, type WalletDeps, type WalletOwner, type WalletService } from './service.ts';
 

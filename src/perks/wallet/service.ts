@@ -2,8 +2,6 @@ import type pg from 'pg';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import type { MessageOutbox } from '../../messages/outbox.ts';
-import type { Recipient } from '../../messages/recipient.ts';
 import { sharedCouponOf } from '../../offers/offer-view.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
@@ -16,6 +14,8 @@ import { createSigner } from '../../platform/security/tracking-token.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
+import type { PerkMessages } from '../perk-messages.ts';
+import type { Recipient } from '../recipient.ts';
 import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from '../wallet-items.ts';
 import { createChangeNotifier } from './changes.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
@@ -35,7 +35,8 @@ export type WalletDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
-  messages: MessageOutbox;
+  /** null: no messages are sent. */
+  messages: PerkMessages | null;
   now: () => number;
 };
 
@@ -106,7 +107,7 @@ export function createWalletService(deps: WalletDeps): WalletService {
       if (recipient !== null && recorded) {
         const [had] = isGiven ? [coupon] : await deps.coupons.find(executor, wants, atMs);
         const endsAtMs = savedUntilMs(offer, had ?? sharedCouponOf(offer, atMs));
-        if (endsAtMs !== null) await deps.messages.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
+        if (endsAtMs !== null) await deps.messages?.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
       }
       if (!isNew) return;
       await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded, trace, coupon });
