@@ -5,10 +5,12 @@ import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
+import { embeddedDatabases } from './embedded/databases.ts';
 import { experimentCommands } from './experiments/commands.ts';
 import { landingPageCommands } from './landing-pages/commands.ts';
 import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
+import type { EmbeddedDatabases } from './platform/db/embedded.ts';
 import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
 import type { LoadSealed } from './runtime/commands/secrets.ts';
@@ -37,6 +39,11 @@ const completion: Command = {
   options: {},
   examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/perkwire.fish'],
   load: async () => (await import('./command-line/completion.ts')).printCompletion,
+};
+
+/** Services of commands that the program can do without. */
+export const services: { embedded?: EmbeddedDatabases } = {
+  embedded: embeddedDatabases,
 };
 
 /** Columns that are sealed with SECRETS_KEY. The canary is last: it vouches for the others once the old key is gone. */

@@ -3,7 +3,7 @@ import { addAbortSignal } from 'node:stream';
 import { exitCodes } from './command-line/command.ts';
 import { createOutput } from './command-line/output.ts';
 import { runCommandLine } from './command-line/run-command-line.ts';
-import { commands } from './commands.ts';
+import { commands, services } from './commands.ts';
 
 /** npm passes on the Ctrl-C that the terminal has sent to all: only a later one means at once (milliseconds). */
 const repeatedSignalMs = 250;
@@ -28,6 +28,7 @@ const { stdin, stdout, stderr, env } = process;
 addAbortSignal(stop.signal, stdin);
 const exitCode = await runCommandLine(process.argv.slice(2), {
   commands,
+  ...services,
   env,
   stdin,
   stderr,

@@ -2,14 +2,14 @@ import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
 import { firstOperatorLink } from './accounts/operators.ts';
 import { buildApp } from './app.ts';
+import type { CatalogStore } from './catalog/store.ts';
 import { exitCodes } from './command-line/command.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
-import { startDemo } from './demo/start.ts';
-import { printWelcome } from './demo/welcome.ts';
-import { writeHistory } from './demo/write-history.ts';
-import { superviseEmbedded } from './embedded/supervise.ts';
+import { embeddedDemo } from './demo/start.ts';
+import { embeddedDatabases } from './embedded/databases.ts';
 import { collectRestored } from './experiments/collect.ts';
 import { createModules, type Modules } from './modules.ts';
+import type { EmbeddedDatabases } from './platform/db/embedded.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
 import { createServers, placeOf } from './platform/db/servers.ts';
@@ -20,7 +20,7 @@ import { checkSecrets, checkTokenKeys } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
 import { continueRestoredRollups } from './reports/restored.ts';
 import { announceWait } from './runtime/announce-wait.ts';
-import { startEmbedded } from './runtime/embedded-database.ts';
+import { requireEmbedded, startEmbedded } from './runtime/embedded-database.ts';
 import { createJobMeter } from './runtime/job-meter.ts';
 import { createParts, type Parts } from './runtime/parts.ts';
 import { handledSignals, listen, onStopSignal, warnOfConnectionLimit } from './runtime/process.ts';
@@ -38,9 +38,28 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 /** A primary waits longer for its processes than these do for what is in flight (milliseconds). */
 const primaryMarginMs = 3000;
 
+type DemoDeps = Modules['platform']['deps'] & { catalog: CatalogStore };
+
+/** The demo in the embedded database. */
+type Demo = {
+  /** @returns whether the catalogue was loaded now */
+  start: (deps: DemoDeps) => Promise<boolean>;
+  writeHistory: (deps: DemoDeps) => Promise<void>;
+  printWelcome: (config: Config, dashboardLink: string | null, write: (text: string) => void) => void;
+};
+
+/** Features that the program can do without. */
+const optional: { embedded?: EmbeddedDatabases; demo?: Demo } = {
+  embedded: embeddedDatabases,
+  demo: embeddedDemo,
+};
+
 /** Runs the service until a stop signal. @throws ConfigError, GeoError, StartupError with a message for the operator */
 async function main(): Promise<void> {
-  const config = loadConfig(process.env, embeddedSecrets);
+  const config = loadConfig(process.env, (dataDir) => {
+    requireEmbedded(optional.embedded);
+    return embeddedSecrets(dataDir);
+  });
   const link = primaryLink(process);
   const isPrimary = link === null && config.processes > 1 && config.roles.includes('api');
   const logger = createLogger(config.logLevel).child(link === null ? {} : { pid: process.pid });
@@ -69,7 +88,7 @@ async function main(): Promise<void> {
   try {
     if (!isPrimary) return await start(config, logger, parts, link);
     const { runPrimary } = await import('./runtime/processes/primary.ts');
-    await runPrimary(process, config, logger, parts);
+    await runPrimary(process, config, logger, parts, optional.embedded);
   } catch (err) {
     await parts.stopAll();
     throw err;
@@ -81,7 +100,8 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   const { roles, first, embeddedUrl } = link?.assignment ?? { roles: config.roles, first: true, embeddedUrl: null };
   config.roles = roles;
   const embedded = config.databaseUrl === null;
-  const database = embedded && embeddedUrl === null ? await startEmbedded(config, logger, parts) : null;
+  const databases = embedded && embeddedUrl === null ? requireEmbedded(optional.embedded) : null;
+  const database = databases && (await startEmbedded(databases, config, logger, parts));
   const databaseUrl = (config.databaseUrl ?? embeddedUrl ?? database?.url) as string;
   await retryStart(() => prepareDatabase(databaseUrl, config, logger));
   if (roles.includes('migrate')) return;
@@ -95,13 +115,16 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
     await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
     await retryStart(() => checkTokenKeys(deps.pool, config.tokenKeys));
   });
-  if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
+  if (databases !== null && database !== null)
+    parts.add('supervision of the embedded database', databases.supervise(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
+  const { demo } = optional;
   const demoDeps = { ...deps, catalog: modules.catalog.store };
   const firstStart =
+    demo !== undefined &&
     embedded &&
     first &&
-    (await announceWait(logger, 'the demo catalogue', () => retryStart(() => startDemo(demoDeps))));
+    (await announceWait(logger, 'the demo catalogue', () => retryStart(() => demo.start(demoDeps))));
 
   const serveApi = roles.includes('api');
   // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
@@ -113,22 +136,19 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   parts.add('background jobs', background.stop);
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
-  if (embedded && serveApi && first) {
+  if (demo !== undefined && embedded && serveApi && first) {
     // After readiness: a first start need not wait for it. A stop does.
-    const welcomed = welcome(modules);
+    const welcomed = welcome(demo, demoDeps);
     parts.add('welcome', () => welcomed);
     await welcomed;
   }
 }
 
 /** Fills the demo and prints how to go on. */
-async function welcome({ platform: { deps }, catalog }: Modules): Promise<void> {
-  const { logger } = deps;
-  await writeHistory({ ...deps, catalog: catalog.store }).catch((err) =>
-    logger.warn({ err }, 'the history of the demo was not made up'),
-  );
+async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
+  await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'the history of the demo was not made up'));
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
-  printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
+  demo.printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
 }
 
 /** The schema of this program in the server that is writable now: after a failover all of it is looked at again. */

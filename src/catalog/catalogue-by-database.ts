@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { requireSchema } from '../embedded/open-database.ts';
+import { requireSchema } from '../command-line/open-database.ts';
 import type { Warning } from '../management/resource.ts';
 import { type Actor, operatorPermission, type Work } from '../management/unit-of-work.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';

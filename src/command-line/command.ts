@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { Output } from './output.ts';
 
 /** What a command ends with (docs/command-line.md#exit-codes). */
@@ -51,6 +52,8 @@ export type Call = {
   commands: readonly Command[];
   out: Output;
   env: Readonly<Record<string, string | undefined>>;
+  /** Absent in a program without embedded databases. */
+  embedded?: EmbeddedDatabases;
   stdin: Input;
   stderr: Writable;
   /** Aborted when the user stops it. */

@@ -10,7 +10,7 @@ import type { Output } from './output.ts';
 
 type Commands = readonly Command[];
 
-type Environment = Pick<Call, 'commands' | 'env' | 'stdin' | 'stderr' | 'signal'> & {
+type Environment = Pick<Call, 'commands' | 'env' | 'embedded' | 'stdin' | 'stderr' | 'signal'> & {
   outputOf: (isJson: boolean) => Output;
 };
 

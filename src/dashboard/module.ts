@@ -15,7 +15,7 @@ import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
 import { findPages } from './pages/find/find.ts';
 import { integrationPages } from './pages/integration/integration.ts';
 import { systemPages } from './pages/operator/system.ts';
-import { overviewPages } from './pages/overview.ts';
+import { type DemoMark, overviewPages } from './pages/overview.ts';
 import { dashboardRoutes } from './routes.ts';
 
 type Contributions = {
@@ -36,8 +36,8 @@ type Needs = {
   reports: Reports;
   offers: Offers;
   alerts: Alerts;
-  /** SDK id of the embedded demo, and the attribute of its made-up sessions. */
-  demo: { sdkId: string; mark: { name: string; value: string } };
+  /** Absent in a program without the demo. */
+  demo?: DemoMark;
   /** Of this process. */
   pid: number;
 };

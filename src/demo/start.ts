@@ -7,7 +7,11 @@ import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { redirectEndpoints, removeEndpointBursts, saveEndpoint } from '../webhooks/endpoint-changes.ts';
 import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
-import { createHistoryPartitions } from './write-history.ts';
+import { printWelcome } from './welcome.ts';
+import { createHistoryPartitions, writeHistory } from './write-history.ts';
+
+/** The demo of an installation with the embedded database. */
+export const embeddedDemo = { start: startDemo, writeHistory, printWelcome };
 
 type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
 

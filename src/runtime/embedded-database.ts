@@ -1,17 +1,24 @@
-import type { EmbeddedPostgres } from '../embedded/postgres.ts';
+import { type Config, ConfigError } from '../config.ts';
+import type { EmbeddedDatabase, EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { Logger } from '../platform/logger.ts';
 import { announceWait } from './announce-wait.ts';
 import type { Parts } from './parts.ts';
 
-/** Starts the embedded PostgreSQL, or attaches to the one that runs on DATA_DIR; it ends with `parts`. */
+/** @throws ConfigError in a program without embedded databases */
+export function requireEmbedded(embedded: EmbeddedDatabases | undefined): EmbeddedDatabases {
+  if (embedded === undefined) throw new ConfigError(['DATABASE_URL must be set: there is no embedded database']);
+  return embedded;
+}
+
+/** Starts the embedded database of DATA_DIR, or attaches to the server that runs there; it ends with `parts`. */
 export async function startEmbedded(
-  { dataDir }: { dataDir: string },
+  embedded: EmbeddedDatabases,
+  { dataDir }: Config,
   logger: Logger,
   parts: Parts,
-): Promise<EmbeddedPostgres> {
-  const { startEmbeddedPostgres } = await import('../embedded/postgres.ts');
+): Promise<EmbeddedDatabase> {
   const database = await announceWait(logger, `the embedded database in ${dataDir}`, () =>
-    startEmbeddedPostgres({ dataDir, log: (line) => logger.info({}, line) }),
+    embedded.start({ dataDir, log: (line) => logger.info({}, line) }),
   );
   parts.add('embedded database', database.stop);
   return database;

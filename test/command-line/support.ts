@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { createOutput } from '../../src/command-line/output.ts';
 import { runCommandLine } from '../../src/command-line/run-command-line.ts';
-import { commands as all } from '../../src/commands.ts';
+import { commands as all, services } from '../../src/commands.ts';
 
 /** Runs a command in this process, with nothing on its input. `code`: its exit code. */
 export async function runCommand(
@@ -18,6 +18,7 @@ export async function runCommand(
   const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
   const code = await runCommandLine(args, {
     commands,
+    ...services,
     env,
     stdin,
     stderr,

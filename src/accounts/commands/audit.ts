@@ -1,6 +1,6 @@
 import { exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
+import { inDatabase } from '../../command-line/open-database.ts';
 import { jsonText } from '../../command-line/output.ts';
-import { inDatabase } from '../../embedded/open-database.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 
 /** Entries that are read at once (count). */

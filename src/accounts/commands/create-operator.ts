@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
-import { openDatabase } from '../../embedded/open-database.ts';
+import { openDatabase } from '../../command-line/open-database.ts';
 import { saveOperator } from '../operators.ts';
 import { hashPassword, passwordProblem } from '../passwords.ts';
 import { parseEmail } from '../users.ts';
@@ -17,7 +17,7 @@ export const createOperator: Run = async (call) => {
   const password = given ?? randomBytes(15).toString('base64url');
   const problem = passwordProblem(password, email);
   if (problem !== null) throw new CommandError(exitCodes.refused, `Password refused. ${problem}`);
-  const database = await openDatabase(call.env);
+  const database = await openDatabase(call);
   try {
     const passwordHash = await hashPassword(password);
     const dropTwoFactor = options['remove-two-factor'] === true;

@@ -30,11 +30,13 @@ import { checklistPages, setupChecklist } from './setup/checklist.ts';
 const ranges = ['7', '14', '30'] as const;
 const liveMinutes = 30;
 
+/** SDK id of the embedded demo, and the attribute of its made-up sessions. */
+export type DemoMark = { sdkId: string; mark: { name: string; value: string } };
+
 type OverviewServices = PageServices & {
   reports: ReportService;
   countNewAlerts: Alerts['countNewAlerts'];
-  /** SDK id of the embedded demo, and the attribute of its made-up sessions. */
-  demo: { sdkId: string; mark: { name: string; value: string } };
+  demo: DemoMark | undefined;
 };
 
 type Scope = OverviewServices & { failFast: FailFast };
@@ -100,7 +102,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       ${checklist}
       ${newAlerts > 0 && alertsNotice(context, newAlerts)}
       ${live}
-      ${publisher.sdkId === scope.demo.sdkId && madeUpNotice(scope.demo.mark)}
+      ${publisher.sdkId === scope.demo?.sdkId && madeUpNotice(scope.demo.mark)}
       ${total.sessions === 0 ? noActivity(context) : await activity()}`,
   };
 }
@@ -117,7 +119,7 @@ const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
     html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
   );
 
-const madeUpNotice = (mark: Scope['demo']['mark']): Html =>
+const madeUpNotice = (mark: DemoMark['mark']): Html =>
   notice('info', html`<p>${tHtml('reports.madeUp', { ...mark })}</p>`);
 
 const noActivity = ({ path }: PublisherContext): Html =>

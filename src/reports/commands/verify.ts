@@ -1,5 +1,5 @@
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import { inDatabase } from '../../embedded/open-database.ts';
+import { inDatabase } from '../../command-line/open-database.ts';
 import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from '../verify.ts';

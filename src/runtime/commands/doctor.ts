@@ -1,6 +1,6 @@
 import { type Call, exitCodes, type Run, untilStopped } from '../../command-line/command.ts';
+import { hasDatabase, noDatabaseText, openDatabase } from '../../command-line/open-database.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
-import { hasDatabase, noDatabaseText, openDatabase } from '../../embedded/open-database.ts';
 import { createPool } from '../../platform/db/pool.ts';
 import { openCheckedDatabase } from '../../platform/db/startup-checks.ts';
 import { existingSecrets } from '../secrets.ts';
@@ -20,7 +20,7 @@ export const doctor: Run = async (call) => {
     out.line(`${signs[finding.state]} ${finding.check}: ${finding.text}`);
     if (finding.fix !== undefined) out.line(`    ${finding.fix}`);
   };
-  const isInstalled = hasDatabase(env);
+  const isInstalled = hasDatabase(call);
   if (!isInstalled) add({ check: 'Database', state: 'bad', text: noDatabaseText(env) });
   const config = isInstalled ? readConfig(env, add) : null;
   if (config !== null) {
@@ -53,7 +53,7 @@ async function inspectDatabase(config: Config, add: (finding: Finding) => void, 
   try {
     database =
       config.databaseUrl === null
-        ? await openDatabase(call.env)
+        ? await openDatabase(call)
         : {
             url: await untilStopped(call, openCheckedDatabase(config.databaseUrl, databaseWaitMs)),
             stop: async () => {},

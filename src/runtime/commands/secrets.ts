@@ -1,9 +1,9 @@
 import { countAttributesByMark } from '../../audiences/profile.ts';
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { hasDatabase, noDatabaseText, openDatabase, requireSchema } from '../../command-line/open-database.ts';
 import type { Output } from '../../command-line/output.ts';
 import { loadConfig } from '../../config.ts';
-import { hasDatabase, noDatabaseText, openDatabase, requireSchema } from '../../embedded/open-database.ts';
 import { countItemsByMark } from '../../perks/wallet-items.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
 import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform/security/sealed-column.ts';
@@ -43,10 +43,11 @@ export const resealSecrets =
     walk(call, columns, true);
 
 /** Exits with 1 where something is sealed with none of the keys. */
-async function walk({ env, out, signal }: Call, columns: readonly LoadSealed[], reseal: boolean): Promise<number> {
-  if (!hasDatabase(env)) throw usageError(noDatabaseText(env));
+async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean): Promise<number> {
+  const { env, out, signal } = call;
+  if (!hasDatabase(call)) throw usageError(noDatabaseText(env));
   const config = loadConfig(env, existingSecrets);
-  const database = await openDatabase(env);
+  const database = await openDatabase(call);
   const pool = createPool({
     url: database.url,
     size: 1,

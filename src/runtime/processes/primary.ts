@@ -1,9 +1,9 @@
 import type { Config, Role } from '../../config.ts';
-import { superviseEmbedded } from '../../embedded/supervise.ts';
+import type { EmbeddedDatabases } from '../../platform/db/embedded.ts';
 import { startDatabaseHealth } from '../../platform/db/health.ts';
 import { createServers } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { startEmbedded } from '../embedded-database.ts';
+import { requireEmbedded, startEmbedded } from '../embedded-database.ts';
 import type { Parts } from '../parts.ts';
 import { startChild } from './child.ts';
 import type { Assignment } from './messages.ts';
@@ -20,10 +20,14 @@ export async function runPrimary(
   config: Config,
   logger: Logger,
   parts: Parts,
+  embedded: EmbeddedDatabases | undefined,
 ): Promise<void> {
   let supervisor: Supervisor | null = null;
   target.on('SIGHUP', () => void supervisor?.replaceAll());
-  const embeddedUrl = config.databaseUrl === null ? await startSupervisedDatabase(config, logger, parts) : null;
+  const embeddedUrl =
+    config.databaseUrl === null
+      ? await startSupervisedDatabase(requireEmbedded(embedded), config, logger, parts)
+      : null;
   const hub = createMetricsHub();
   supervisor = createSupervisor({
     assignments: assignmentsOf(config, embeddedUrl),
@@ -51,8 +55,13 @@ function assignmentsOf({ roles, processes }: Config, embeddedUrl: string | null)
   );
 }
 
-async function startSupervisedDatabase(config: Config, logger: Logger, parts: Parts): Promise<string> {
-  const database = await startEmbedded(config, logger, parts);
+async function startSupervisedDatabase(
+  embedded: EmbeddedDatabases,
+  config: Config,
+  logger: Logger,
+  parts: Parts,
+): Promise<string> {
+  const database = await startEmbedded(embedded, config, logger, parts);
   const dbHealth = await startDatabaseHealth({
     servers: createServers(database.url),
     commitTimeoutMs: config.commitTimeoutMs,
@@ -60,6 +69,6 @@ async function startSupervisedDatabase(config: Config, logger: Logger, parts: Pa
     onChange: (up) => logger.debug({ up }, 'the embedded database changed'),
   });
   parts.add('health of the embedded database', dbHealth.stop);
-  parts.add('supervision of the embedded database', superviseEmbedded(database, { dbHealth, logger }));
+  parts.add('supervision of the embedded database', embedded.supervise(database, { dbHealth, logger }));
   return database.url;
 }

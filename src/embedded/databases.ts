@@ -1,14 +1,23 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { EmbeddedPostgres } from './postgres.ts';
+
+/** The embedded PostgreSQL, which is loaded when it is started. */
+export const embeddedDatabases: EmbeddedDatabases = {
+  isIn: (dataDir) => ['postgres', 'postgres.location'].some((name) => existsSync(join(dataDir, name))),
+  start: async (options) => (await import('./postgres.ts')).startEmbeddedPostgres(options),
+  supervise: superviseEmbedded,
+};
 
 /** Pause between two looks at a server that does not answer (milliseconds). */
 const retryMs = 500;
 
 /** Starts the server again when it dies, for as long as this process runs. @returns ends that */
 export function superviseEmbedded(
-  database: Pick<EmbeddedPostgres, 'ensureRunning'>,
+  database: { ensureRunning: () => Promise<unknown> },
   { dbHealth, logger }: { dbHealth: DatabaseHealth; logger: Logger },
 ): () => Promise<void> {
   let stopped = false;

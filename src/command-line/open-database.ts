@@ -1,20 +1,17 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { type Call, usageError } from '../command-line/command.ts';
+import { resolve } from 'node:path';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
 import { missingMigrations } from '../platform/db/migrate.ts';
 import { Connection, type Executor } from '../platform/db/pool.ts';
 import { createServers, placeOf } from '../platform/db/servers.ts';
+import { type Call, usageError } from './command.ts';
 
 type Environment = Call['env'];
 
 const dataDirOf = (env: Environment): string => env.DATA_DIR || '.data';
 
 /** Whether the environment names a database, or its data folder holds one. */
-export function hasDatabase(env: Environment): boolean {
-  const names = ['postgres', 'postgres.location'];
-  return Boolean(env.DATABASE_URL) || names.some((name) => existsSync(join(dataDirOf(env), name)));
-}
+export const hasDatabase = ({ env, embedded }: Call): boolean =>
+  Boolean(env.DATABASE_URL) || embedded?.isIn(dataDirOf(env)) === true;
 
 /** Error text that names the missing database and the folder that was searched. */
 export const noDatabaseText = (env: Environment): string =>
@@ -26,12 +23,11 @@ export const noDatabaseText = (env: Environment): string =>
  * creates one.
  * @throws CommandError when there is none
  */
-export async function openDatabase(env: Environment): Promise<{ url: string; stop: () => Promise<unknown> }> {
-  if (!hasDatabase(env)) throw usageError(noDatabaseText(env));
-  const url = env.DATABASE_URL ?? '';
-  if (url !== '') return { url: await findWritableUrl(url), stop: async () => {} };
-  const { startEmbeddedPostgres } = await import('./postgres.ts');
-  return startEmbeddedPostgres({ dataDir: dataDirOf(env) });
+export async function openDatabase(call: Call): Promise<{ url: string; stop: () => Promise<unknown> }> {
+  const { env, embedded } = call;
+  if (env.DATABASE_URL) return { url: await findWritableUrl(env.DATABASE_URL), stop: async () => {} };
+  if (embedded === undefined || !hasDatabase(call)) throw usageError(noDatabaseText(env));
+  return embedded.start({ dataDir: dataDirOf(env) });
 }
 
 /** @throws CommandError when the database has not all tables of this version; changes nothing */
@@ -52,11 +48,11 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
  * @throws CommandError when there is none, or it has no tables of this version
  */
 export async function inDatabase<T>(
-  { env, signal }: { env: Readonly<Record<string, string | undefined>>; signal: AbortSignal },
+  call: Call,
   { name, work }: { name: string; work: (client: Connection) => Promise<T> },
 ): Promise<T> {
-  const database = await openDatabase(env);
-  const client = new Connection({ server: database.url, application_name: name, signal });
+  const database = await openDatabase(call);
+  const client = new Connection({ server: database.url, application_name: name, signal: call.signal });
   try {
     await client.connect();
     await requireSchema(client, database.url);

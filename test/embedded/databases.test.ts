@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { superviseEmbedded } from '../../src/embedded/supervise.ts';
+import { superviseEmbedded } from '../../src/embedded/databases.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { followHealth } from '../support/health.ts';
 import { startOwnPostgres } from '../support/postgres.ts';
