@@ -63,9 +63,25 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const experiments = add(createExperiments({ platform, catalog }));
   add(createSources({ platform, catalog, audiences, experiments }));
   const coupons = add(createCoupons({ platform, catalog }));
-  add(createBrowser({ platform }));
-  const offers = add(createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }));
-  const tracking = add(createTracking({ platform, catalog, learning, coupons, offers, eventsStoredUntil }));
+  const browser = add(createBrowser({ platform }));
+  const offers = add(
+    createOffers({
+      platform,
+      catalog,
+      accounts,
+      learning,
+      audiences,
+      budgets,
+      reports,
+      experiments,
+      coupons,
+      browser,
+      eventsStoredUntil,
+    }),
+  );
+  const tracking = add(
+    createTracking({ platform, catalog, learning, budgets, webhooks, reports, coupons, offers, eventsStoredUntil }),
+  );
   add(createLandingPages({ platform, catalog, webhooks }));
   const alerts = add(
     createAlerts({
@@ -81,7 +97,9 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
     }),
   );
   add(createPrivacy({ platform, catalog, accounts, audiences }));
-  const perks = add(createPerks({ platform, catalog, accounts, reports, coupons, tracking }));
+  const perks = add(
+    createPerks({ platform, catalog, accounts, webhooks, reports, experiments, coupons, offers, tracking }),
+  );
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, accounts, drafts, reports, tracking }));
   add(createReference({ platform, catalog, webhooks }));

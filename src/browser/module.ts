@@ -2,6 +2,8 @@ import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
 import { sdkRoutes, templateRoutes } from './serve/routes.ts';
 
+export type Browser = ReturnType<typeof createBrowser>;
+
 /** The web SDK and the files that hosts embed. */
 export const createBrowser = ({
   platform: {

@@ -1,5 +1,6 @@
 import { Counter } from 'prom-client';
 import type { Accounts } from '../accounts/module.ts';
+import type { AlertCheck } from '../alerts/kinds.ts';
 import type { Alerts } from '../alerts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
@@ -15,7 +16,6 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import type { Reader } from './addresses.ts';
-import { messageCheck } from './alert-check.ts';
 import { messageCommands } from './commands.ts';
 import { perkMessage } from './event-types.ts';
 import { feedbackRoutes } from './feedback/routes.ts';
@@ -25,7 +25,7 @@ import { readerRoutes } from './reader-routes.ts';
 import { messageRoutes } from './routes.ts';
 import { sendDueMessages } from './send.ts';
 import { mayKeepAddresses } from './settings.ts';
-import { keepMs } from './store.ts';
+import { findRefusedMessages, keepMs } from './store.ts';
 import { suppressionRoutes } from './suppression-routes.ts';
 import { applyMessageRetention, eraseMessagesOfSessions, eraseMessagesOfUser, exportMessages } from './user-data.ts';
 
@@ -130,3 +130,20 @@ function createReaderTokens(signer: Signer) {
     },
   };
 }
+
+/**
+ * Finds perk messages that wait or failed because of the mail server, or of its reply about the sender: one fact for
+ * each publisher, until the messages are sent or given up.
+ */
+export const messageCheck: AlertCheck = {
+  name: 'message alerts',
+  kinds: ['messages.refused'],
+  findFacts: async (executor, nowMs) =>
+    (await findRefusedMessages(executor)).map(({ publisherId, count, since, refusal, reply }) => ({
+      publisherId,
+      kind: 'messages.refused',
+      subject: 'mail server',
+      cause: new Date(nowMs).toISOString(),
+      data: { count, since: since.toISOString(), refusal, reply },
+    })),
+};

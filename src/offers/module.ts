@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import type { Accounts } from '../accounts/module.ts';
+import type { Audiences } from '../audiences/module.ts';
+import type { Browser } from '../browser/module.ts';
 import { activeCapsOf } from '../budgets/caps.ts';
 import type { Budgets } from '../budgets/module.ts';
 import { findStandings } from '../budgets/standing.ts';
@@ -8,7 +10,9 @@ import type { Catalog } from '../catalog/module.ts';
 import type { Card, PageExtensions } from '../catalog/page-extensions.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
+import type { Coupons } from '../coupons/module.ts';
 import { indexOf } from '../decision/decide.ts';
+import type { Experiments } from '../experiments/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ModelSource } from '../learning/source.ts';
 import { createAlone } from '../management/alone.ts';
@@ -21,6 +25,7 @@ import type { Job } from '../platform/jobs.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import type { Platform } from '../platform/module.ts';
 import { bookedByCurrency } from '../reports/bookings.ts';
+import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { offerSchemas } from './answer-schemas.ts';
@@ -62,6 +67,11 @@ type Needs = {
   accounts: Accounts;
   learning: Learning;
   budgets: Budgets;
+  audiences: Audiences;
+  reports: Reports;
+  experiments: Experiments;
+  coupons: Coupons;
+  browser: Browser;
   /** Epoch milliseconds: all events that were acknowledged before are stored. */
   eventsStoredUntil: () => number;
 };

@@ -1,11 +1,14 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { Coupons } from '../coupons/module.ts';
+import type { Experiments } from '../experiments/module.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
+import type { Offers } from '../offers/module.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Tracking } from '../tracking/module.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import type { FindSavedPerk, PerkMessages } from './perk-messages.ts';
 import { countPerkStages } from './usp/funnel.ts';
 import { uspRoutes } from './usp/routes.ts';
@@ -27,6 +30,9 @@ type Needs = {
   reports: Reports;
   coupons: Coupons;
   tracking: Tracking;
+  webhooks: Webhooks;
+  experiments: Experiments;
+  offers: Offers;
 };
 
 type WithMessages = { perkMessages: PerkMessages | null };

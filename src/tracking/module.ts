@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Budgets } from '../budgets/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { EventLog, LoggedEvent } from '../catalog/tracked-event.ts';
@@ -16,6 +17,8 @@ import type { FailureLimit } from '../platform/http/failure-limit.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
+import type { Reports } from '../reports/module.ts';
+import type { Webhooks } from '../webhooks/module.ts';
 import { addBeaconRoutes } from './beacons/routes.ts';
 import { raiseCampaignEvents } from './campaign-events.ts';
 import { createClickCoupons } from './clicks/click-coupons.ts';
@@ -42,6 +45,9 @@ type Needs = {
   learning: Learning;
   coupons: Coupons;
   offers: Offers;
+  budgets: Budgets;
+  webhooks: Webhooks;
+  reports: Reports;
   /** Epoch milliseconds: all events that were acknowledged before are stored. */
   eventsStoredUntil: () => number;
 };

@@ -44,7 +44,7 @@ const show = (measures: readonly Measure[]): void =>
   console.table(Object.fromEntries(measures.map(({ what, now, limit }) => [what, { now, limit }])));
 
 // MEASURE_LISTS=1 prints what each measure counts.
-test('the contributions stays within its measures', () => {
+test('the code stays within its measures', () => {
   const measures: Measure[] = [
     {
       what: 'files imported from below the top of another module',
@@ -59,7 +59,7 @@ test('the contributions stays within its measures', () => {
       found: tiny.map(({ path }) => path),
     },
     { what: 'parameters that take all of a module', now: whole.length, limit: 0, found: whole },
-    { what: 'lines with Pick<', now: picks.length, limit: 180, found: picks },
+    { what: 'lines with Pick<', now: picks.length, limit: 48, found: picks },
   ];
   show(measures);
   if (process.env.MEASURE_LISTS !== undefined)

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkLasting } from '../../src/alerts/checks.ts';
-import { messageCheck } from '../../src/messages/alert-check.ts';
+import { messageCheck } from '../../src/messages/module.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { openMailServer } from '../support/smtp-server.ts';
