@@ -141,7 +141,7 @@ type TrackingRouteDeps = {
   coupons: CouponIssuer;
 };
 
-/** Beacons and clicks, which share one recorder (docs/interface.md#tracking). */
+/** Beacons and clicks, which share one recorder (docs/reference/tracking-and-conversions.md#tracking-urls). */
 function createTrackingRoutes(deps: TrackingRouteDeps) {
   const { pool, dbHealth, catalog, config, failures, batchMeters, eventMeter, eventLog, verify, coupons } = deps;
   const databaseRecorder = createRecorder({ pool, dbHealth, catalog, batchMeters, eventMeter });

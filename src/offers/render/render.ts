@@ -37,7 +37,7 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 
 export type Renderer = {
   prepare: OfferRenderer['prepare'];
-  /** The answer's JSON (docs/interface.md#response). */
+  /** The answer's JSON (docs/reference/fetch-offers.md#response). */
   render: (answer: Answer) => Pieces;
   /** The same for a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
