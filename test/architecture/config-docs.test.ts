@@ -29,20 +29,13 @@ function parseEnvExample(): (Variable & { comment: string })[] {
   );
 }
 
-/** Rows of the table under the README's heading "Configuration". */
-function parseReadme(): Variable[] {
-  const section =
-    read('README.md')
-      .split(/^## /m)
-      .find((part) => part.startsWith('Configuration\n')) ?? '';
-  return [...section.matchAll(/^\| *`(\w+)` *\|([^|\n]*)\|([^|\n]*)\|$/gm)].map(
-    ([, name = '', value = '', meaning = '']) => ({
+/** Rows of the tables in docs/configuration.md whose variables the process reads. */
+function parseConfigurationPage(): Variable[] {
+  return [...read('docs/configuration.md').matchAll(/^\| `(\w+)` \| ([^|\n]*) \| ([^|\n]*) \|$/gm)].map(
+    ([, name = '', value = '', description = '']) => ({
       name,
-      default: value
-        .replaceAll('`', '')
-        .trim()
-        .replace(/^[—–-]$/, ''),
-      description: meaning.trim(),
+      default: value.replaceAll('`', '').replace(/^—$/, ''),
+      description,
     }),
   );
 }
@@ -72,8 +65,8 @@ describe('.env.example', () => {
   });
 });
 
-test('the table in README.md has every variable with its default and description, in order', () => {
-  expect(parseReadme()).toEqual(variables);
+test('docs/configuration.md has every variable with its default and description, in order', () => {
+  expect(parseConfigurationPage()).toEqual(variables);
 });
 
 describe('docker-compose.yml', () => {

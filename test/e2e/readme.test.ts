@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,26 +12,37 @@ const run = promisify(execFile);
 
 type ReceiverList = { count: number; secret: string; webhooks: { headers: Record<string, string>; body: string }[] };
 
+/** Starts the server with `npm start`, and returns it with the commands that it prints. */
+async function startServer(folder: string, port: string) {
+  const child = spawn('npm', ['start'], {
+    env: { ...process.env, PORT: port, DATA_DIR: join(folder, 'data') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  await untilReady(`http://127.0.0.1:${port}/health/ready`, child);
+  while (!output.includes('"wrap"')) await new Promise((resolve) => setTimeout(resolve, 20));
+  return { child, commands: output.split('\n').filter((line) => line.startsWith('curl ')) };
+}
+
+/** Stops the process group of `npm start` and removes its folder. */
+async function stopServer(child: ChildProcess, folder: string): Promise<void> {
+  process.kill(-(child.pid as number), 'SIGTERM');
+  await endChild(child, 'SIGTERM');
+  // The database may still be ending.
+  await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
+}
+
 test('the README starts a server; its curl commands end with a signed webhook, after a kill too', async () => {
   await ensureBuilt();
   const readme = await readFile('README.md', 'utf8');
   expect(readme).toContain('npm ci && npm start');
   const folder = await databaseFolder('perkwire-start-');
   const port = String(await freePort());
-  const start = async () => {
-    const child = spawn('npm', ['start'], {
-      env: { ...process.env, PORT: port, DATA_DIR: join(folder, 'data') },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    });
-    let output = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-    });
-    await untilReady(`http://127.0.0.1:${port}/health/ready`, child);
-    while (!output.includes('"wrap"')) await new Promise((resolve) => setTimeout(resolve, 20));
-    return { child, commands: output.split('\n').filter((line) => line.startsWith('curl ')) };
-  };
+  const start = () => startServer(folder, port);
   const list = async (): Promise<ReceiverList> =>
     (await fetch(`http://127.0.0.1:${port}/demo/receiver`)).json() as Promise<ReceiverList>;
 
@@ -63,9 +74,40 @@ test('the README starts a server; its curl commands end with a signed webhook, a
       JSON.parse(outputs[3] as string),
     );
   } finally {
-    process.kill(-(server.child.pid as number), 'SIGTERM');
-    await endChild(server.child, 'SIGTERM');
-    // The database may still be ending.
-    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
+    await stopServer(server.child, folder);
+  }
+});
+
+/** Shell commands of a document, one string per code block. */
+const shellBlocks = (markdown: string): string[] =>
+  [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+
+test('the commands of "Get started" end with a verified webhook', async () => {
+  await ensureBuilt();
+  const [install, ...commands] = shellBlocks(await readFile('docs/get-started.md', 'utf8'));
+  expect(install).toBe('npm ci\nnpm start &\n');
+  const folder = await databaseFolder('perkwire-get-started-');
+  const [port, receiverPort] = [String(await freePort()), String(await freePort())];
+  const { child } = await startServer(folder, port);
+  // The receiver runs in the background: it ends with the process group of the shell.
+  const script = commands.join('\n').replaceAll('localhost:8080', `127.0.0.1:${port}`).replaceAll('3000', receiverPort);
+  const shell = spawn('bash', ['-eu', '-c', script], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  try {
+    const outputs: string[] = [];
+    shell.stdout.on('data', (chunk) => outputs.push(String(chunk)));
+    expect(await new Promise((resolve) => shell.once('close', resolve)), outputs.join('')).toBe(0);
+    const output = outputs.join('');
+    expect(output).toContain('Impression: 200');
+    expect(output).toMatch(/^whsec_\S+$/m);
+    expect(output).toContain('"status":"wrapped"');
+    const [, body = ''] = /^Verified webhook: (.+)$/m.exec(output) ?? [];
+    expect(JSON.parse(body)).toMatchObject({ body: { pub_user_id: 'user-1', selected: 1, campaigns: [{}] } });
+  } finally {
+    process.kill(-(shell.pid as number), 'SIGTERM');
+    await stopServer(child, folder);
   }
 });

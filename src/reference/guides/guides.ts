@@ -10,7 +10,8 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
   {
     title: 'Start',
     guides: [
-      { slug: 'start', title: 'Quick start', file: 'README.md' },
+      { slug: 'start', title: 'Get started', file: 'docs/get-started.md' },
+      { slug: 'overview', title: 'Overview', file: 'README.md' },
       guide('web', 'Web and Node'),
       guide('ios', 'iOS'),
       guide('android', 'Android'),
@@ -65,6 +66,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Operate',
     guides: [
       document('operations', 'Operations'),
+      document('configuration', 'Configuration'),
       guide('single-sign-on', 'Single sign-on'),
       document('scale', 'Scale'),
       document('performance', 'Performance'),

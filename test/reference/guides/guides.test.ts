@@ -47,10 +47,11 @@ describe('the guides', () => {
   test('have the host of the service in their snippets, and no key but those of the demo', async () => {
     for (const body of pages.values())
       expect(body).not.toMatch(/localhost:8080|https:\/\/(offers\.example|perks\.example\.com)\//);
-    expect(page('start')).toContain('https://perks.shop.test/native/v4/offers.json');
-    expect(page('start')).toContain('<span data-own="key">YOUR_API_KEY</span>');
+    expect(page('start')).toContain('https://perks.shop.test');
+    for (const slug of ['start', 'overview']) expect(page(slug)).toContain('<span data-own="key">YOUR_API_KEY</span>');
+    expect(page('overview')).toContain('https://perks.shop.test/native/v4/offers.json');
     expect(page('web')).toContain('<span data-own="sdk">YOUR_SDK_ID</span>');
-    const inDemo = (await demo.app.inject(`${guidesPath}/start`)).body;
+    const inDemo = (await demo.app.inject(`${guidesPath}/overview`)).body;
     expect(inDemo).toContain('api_key=demo-key');
     expect(inDemo).not.toContain('data-own');
   });
