@@ -30,8 +30,9 @@ const beaconToken: TokenUse = { maxAgeMs: dayMs, acceptsQrCode: false };
 const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
 /**
- * Every kind of event that is stored with its session and offer (docs/interface.md#tracking). What else a new one needs
- * stands in CONTRIBUTING.md#beacon-kinds.
+ * Every kind of event that is stored with its session and offer
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). What else a new one needs stands in
+ * CONTRIBUTING.md#beacon-kinds.
  */
 export const eventKinds = {
   impression: {
