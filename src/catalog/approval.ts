@@ -5,10 +5,13 @@ import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts
 import type { Permission } from '../platform/http/auth.ts';
 import { offerLimits } from './offer-limits.ts';
 
-/** Approves drafts and, where changes need approval, saves without one (docs/reference/management.md#drafts). */
+/** Permission to approve drafts and to save material changes without approval (docs/interface.md#drafts). */
 export const approvalPermission: Permission = 'offers/approval';
 
-/** What users see, and where it leads them: a change of these is material, and so is a new offer or picture. */
+/**
+ * Fields whose change is material: texts that users see, and URLs that an offer leads to. New offers and creatives are
+ * material too.
+ */
 export const materialFields = {
   offers: [...Object.keys(offerLimits), 'useraction_url', 'adv_pixel_url', 'language', 'translations'],
   creatives: ['creative_type', 'is_primary', 'url', 'language', 'type', 'width', 'height'],
@@ -22,13 +25,13 @@ export const isReviewedKind = (name: unknown): name is ReviewedKind =>
 
 export const mayApprove = (actor: Actor): boolean => isOperator(actor) || actor.permissions.has(approvalPermission);
 
-/** Of advertisers: whose drafts need no approval is for those to say who approve. */
+/** Check for advertisers: only users who may approve drafts can change `trusted`. */
 export const checkTrust: NonNullable<Resource['check']> = ({ trusted }, { actor }, current) =>
   trusted === (current?.trusted ?? false) || mayApprove(actor)
     ? []
     : [{ path: '/trusted', message: 'needs the permission offers/approval' }];
 
-/** Campaigns that other publishers serve, too, are the operator's to approve. */
+/** Whether the actor may publish changes of a campaign. Only operators may where other publishers serve it too. */
 export async function mayPublish({ actor, executor }: Work, campaignId: number): Promise<boolean> {
   if (isOperator(actor)) return true;
   if (!mayApprove(actor)) return false;
@@ -40,7 +43,7 @@ export async function mayPublish({ actor, executor }: Work, campaignId: number):
   return rowCount === 0;
 }
 
-/** Whether changes of a publisher need approval; asked once in a unit of work. */
+/** Whether the publisher requires approval, cached for each unit of work. */
 const isRequired = new WeakMap<Work, Promise<boolean>>();
 
 async function readRequired({ executor, publisherId }: Work): Promise<boolean> {
@@ -55,8 +58,8 @@ const changedOf = (values: Values, current: View | null): Values =>
   Object.fromEntries(Object.entries(values).filter(([name, value]) => !isDeepStrictEqual(value, current?.[name])));
 
 /**
- * For `beforeSave`: where a publisher approves changes, refuses material ones of who may not approve them.
- * @throws ApprovalRequired with what can be proposed instead
+ * `beforeSave` hook: rejects material changes by users who may not approve them, if the publisher requires approval.
+ * @throws ApprovalRequired with the change that can be proposed instead
  */
 export async function requireApproval(kind: ReviewedKind, work: Work, values: Values, current: View | null) {
   if (work.approved === true || isOperator(work.actor)) return;
@@ -70,7 +73,7 @@ export async function requireApproval(kind: ReviewedKind, work: Work, values: Va
   throw new ApprovalRequired({ resource: kind, rowId: current === null ? null : (current.id as number), changes });
 }
 
-/** The campaign that a row belongs to. */
+/** Id of the campaign that a row belongs to. */
 export async function campaignOf(kind: ReviewedKind, { executor }: Work, values: Values, current: View | null) {
   if (kind === 'campaigns') return Number(current?.id);
   if (kind === 'offers') return Number(values.campaign_id);

@@ -1,6 +1,6 @@
 import type { Offer } from './types.ts';
 
-/** An inactive offer of an inactive campaign, with empty texts and no rules. */
+/** Returns an inactive offer of an inactive campaign, with empty texts and no rules. */
 export const blankOffer = (id: number, campaignId: number, publisherId: number): Offer => ({
   id,
   publisherId,

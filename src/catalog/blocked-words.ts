@@ -1,14 +1,14 @@
-/** A letter, digit or mark: what a word is made of. */
+/** A run of letters, digits and marks. */
 const wordPattern = /[\p{L}\p{N}\p{M}_]+/gu;
 const lastOfWord = /[\p{L}\p{N}\p{M}_]$/u;
 const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
 
-/** Scripts without blanks between words: there a blocked word is looked for anywhere. */
+/** Scripts that do not separate words by blanks. Blocked words in them match anywhere in a text. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
 /**
- * The form in which names and texts are compared: of one case and one way to write a character, single blanks, and
- * nothing that cannot be seen, such as a soft hyphen.
+ * Normalises a name or text for comparison: folds case and Unicode variants, collapses blanks, and removes invisible
+ * characters such as soft hyphens.
  */
 export const plainText = (text: string): string =>
   text
@@ -19,12 +19,12 @@ export const plainText = (text: string): string =>
     .replace(/\s+/gu, ' ')
     .trim();
 
-type Entry = { word: string; plain: string /** Where its first word begins in it. */; at: number };
+type Entry = { word: string; plain: string /** Offset of the first word in `plain`. */; at: number };
 
 /**
- * Finds whole words and phrases in texts, whatever their case. It takes time by the length of the text, not by the
- * number of words: entries are looked up by their first word.
- * @returns the first of `words` that a text holds, as it was given; null: none
+ * Returns a function that finds whole words and phrases in a text, ignoring case. Its time depends on the length of the
+ * text, not on the number of words, because entries are looked up by their first word.
+ * @returns the first match, spelled as in `words`, or null
  */
 export function wordFinder(words: readonly string[]): (text: string) => string | null {
   const byFirst = new Map<string, Entry[]>();
@@ -42,11 +42,11 @@ export function wordFinder(words: readonly string[]): (text: string) => string |
     if (entries === undefined) byFirst.set(first, [entry]);
     else entries.push(entry);
   }
-  return (given) => {
-    const text = plainText(given);
+  return (input) => {
+    const text = plainText(input);
     for (const { index, 0: first } of text.matchAll(wordPattern)) {
-      const found = byFirst.get(first)?.find((entry) => standsAt(text, entry, index - entry.at));
-      if (found !== undefined) return found.word;
+      const match = byFirst.get(first)?.find((entry) => standsAt(text, entry, index - entry.at));
+      if (match !== undefined) return match.word;
     }
     return anywhere.find(({ plain }) => text.includes(plain))?.word ?? null;
   };

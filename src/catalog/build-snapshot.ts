@@ -3,20 +3,20 @@ import { toCampaign, toExperiment, toKey, toOffer, toPublisher, toSequenceRule }
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './snapshot-rows.ts';
 import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
 
-/** An earlier snapshot, and the campaigns any row of which may have changed since. */
+/** An earlier snapshot, and the campaigns whose rows may have changed since. */
 type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 
 export type BuildOptions = {
   rows: CatalogRows;
   buildIndex: BuildIndex;
-  /** Unchanged campaigns, offers and indexes are shared with it. */
+  /** Earlier snapshot to share unchanged campaigns, offers and indexes with. */
   base?: Base | null;
   pause?: Pause;
 };
 
 /**
- * Turns rows into an immutable snapshot, in slices of a few milliseconds: 10,000 offers take most of a second, and
- * requests are served meanwhile.
+ * Turns rows into an immutable snapshot. It works in slices of a few milliseconds so that requests are still served:
+ * 10,000 offers take most of a second.
  */
 export async function buildSnapshot({ rows, buildIndex, base = null, pause }: BuildOptions): Promise<Snapshot> {
   const { offers, provisioned } = await runInSlices(buildOffers(rows, base), pause);
@@ -30,12 +30,12 @@ export async function buildSnapshot({ rows, buildIndex, base = null, pause }: Bu
   };
 }
 
-/** Campaigns built between two pauses (count). */
+/** Number of campaigns built between two pauses. */
 const sliceSize = 200;
 
 type Offers = {
   offers: Map<number, Offer>;
-  /** Offers that are not removed, by the publishers they are provisioned to. */
+  /** Offers by the publishers they are provisioned to, without removed offers. */
   provisioned: Map<number, Offer[]>;
 };
 
@@ -58,7 +58,10 @@ function* buildOffers(rows: CatalogRows, base: Base | null): Generator<void, Off
   return { offers, provisioned };
 }
 
-/** Groups the rows of changed campaigns. @returns builds the offers of one of them */
+/**
+ * Groups the rows of changed campaigns.
+ * @returns a function that builds the offers of one campaign
+ */
 function* campaignBuilder(rows: CatalogRows, base: Base | null): Generator<void, (row: CampaignRow) => Offer[]> {
   const mayDiffer = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
   const offerRows = rows.offers.filter((row) => mayDiffer(row.campaign_id));
@@ -124,7 +127,10 @@ function* buildPublishers(
   return publishers;
 }
 
-/** An index depends on the time zones of all publishers: a campaign's caps count in those of its owner. */
+/**
+ * Whether the time zones of all publishers are unchanged. An index depends on them: the caps of a campaign count in the
+ * time zone of its owner.
+ */
 const hasTimeZones = (publishers: ReadonlyMap<number, Publisher>, timeZones: ReadonlyMap<number, string>): boolean =>
   publishers.size === timeZones.size &&
   [...publishers.values()].every(({ id, timeZone }) => timeZones.get(id) === timeZone);

@@ -12,9 +12,7 @@ import { exportCatalogue, type Progress } from './resources/catalogue/export.ts'
 import { checkPictures, importCatalogue } from './resources/catalogue/import.ts';
 import { parseCatalogue, parseForPublisher } from './resources/catalogue/parse.ts';
 
-/*
- * The catalogue without the service: for catalogues that are too large for a call.
- */
+/** Reads and writes the catalogue directly in the database, for catalogues that are too large for an API call. */
 
 const actor: Actor = {
   kind: 'system',
@@ -27,7 +25,7 @@ const actor: Actor = {
   publisherId: null,
 };
 
-/** Thrown to undo a dry run. */
+/** Thrown to roll back a dry run. */
 const undo = new Error('dry run');
 
 export type CatalogueDatabase = {
@@ -37,7 +35,10 @@ export type CatalogueDatabase = {
   signal: AbortSignal;
 };
 
-/** @param writes whether missing migrations are applied first; work that only reads needs them to be there */
+/**
+ * Runs `work` with a pool of its own.
+ * @param writes whether to apply missing migrations first; read-only work requires that they are applied
+ */
 async function withPool<T>(
   { databaseUrl, signal }: CatalogueDatabase,
   writes: boolean,
@@ -55,8 +56,8 @@ async function withPool<T>(
 }
 
 /**
- * Hands the pieces of a catalogue file to `write`.
- * @param publisherId null: the only publisher there is
+ * Passes the pieces of a catalogue file to `write`.
+ * @param publisherId null for the only publisher
  * @returns the publisher's id
  */
 export const exportByDatabase = (
@@ -74,30 +75,36 @@ export const exportByDatabase = (
     return id;
   });
 
-/** @param id null: the only one there is */
+/**
+ * Returns the id of the publisher, checked.
+ * @param id null for the only publisher
+ */
 async function findPublisher(pool: pg.Pool, id: number | null): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     'select id from publishers where $1::integer is null or id = $1 order by id limit 2',
     [id],
   );
-  const [found, second] = rows;
-  if (found === undefined) throw new Error('Publisher not found.');
+  const [publisher, second] = rows;
+  if (publisher === undefined) throw new Error('Publisher not found.');
   if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
-  return found.id;
+  return publisher.id;
 }
 
 type ImportOptions = {
-  /** null: a new one. */
+  /** Publisher to import into; null creates a new one. */
   publisherId: number | null;
   dryRun: boolean;
-  /** How errors call the content. */
+  /** Name of the file in error messages. */
   name: string;
 };
 
-/** `publisherId`: null after a dry run. */
+/** Result of an import; `publisherId` is null after a dry run into a new publisher. */
 type ImportResult = { publisherId: number | null; warnings: readonly Warning[] };
 
-/** @throws AppError with all that is wrong */
+/**
+ * Imports a catalogue file.
+ * @throws AppError with all problems of the file
+ */
 export const importByDatabase = (
   database: CatalogueDatabase,
   content: unknown,
@@ -113,8 +120,8 @@ export const importByDatabase = (
     const intoNew = publisherId === null;
     let warnings: readonly Warning[] = [];
     const writtenId = await transaction(pool, async (executor) => {
-      const known = await executor.query('select 1 from publishers where id = $1', [publisherId]);
-      if (!intoNew && known.rowCount === 0) throw new Error('Publisher not found.');
+      const existing = await executor.query('select 1 from publishers where id = $1', [publisherId]);
+      if (!intoNew && existing.rowCount === 0) throw new Error('Publisher not found.');
       const work: Work = { executor, actor, publisherId: publisherId ?? 0, nowMs };
       const result = await importCatalogue(work, parsed.catalogue, { store, intoNew, progress });
       warnings = result.warnings;
@@ -128,17 +135,20 @@ export const importByDatabase = (
   });
 
 type ApplyOptions = {
-  /** null: the only publisher there is. */
+  /** Publisher to apply to; null for the only publisher. */
   publisherId: number | null;
-  /** How errors call the content. */
+  /** Name of the file in error messages. */
   name: string;
   prune: boolean;
-  /** Digest of the plan that was agreed to; null: any. */
+  /** Digest of the confirmed plan; null applies any plan. */
   expected: string | null;
   dryRun: boolean;
 };
 
-/** @throws AppError with all that is wrong */
+/**
+ * Applies a catalogue file.
+ * @throws AppError with all problems of the file
+ */
 export const applyByDatabase = (
   database: CatalogueDatabase,
   content: unknown,

@@ -5,7 +5,7 @@ const catalogueOptions = {
   database: flag('straight from DATABASE_URL, whatever the size; the default where there is no key'),
 };
 
-/** The catalogue and its translations as files, block rules, and the kill switch. */
+/** Commands for catalogue files, translation files, block rules and the kill switch. */
 export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue export',

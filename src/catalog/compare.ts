@@ -1,6 +1,6 @@
 import type { Comparison } from './conditions.ts';
 
-/** Whether a value satisfies a comparison; undefined: it is missing, so that it is in no list and no range. */
+/** Whether a value satisfies a comparison. A missing value (undefined) is in no list and in no range. */
 export function compare(comparison: Comparison, given: string | undefined): boolean {
   switch (comparison.op) {
     case 'exists':
@@ -22,12 +22,12 @@ export function compare(comparison: Comparison, given: string | undefined): bool
   }
 }
 
-function compareNumbers(op: 'lt' | 'lte' | 'gt' | 'gte', given: number, limit: number): boolean {
-  if (op === 'lt') return given < limit;
-  if (op === 'lte') return given <= limit;
-  return op === 'gt' ? given > limit : given >= limit;
+function compareNumbers(op: 'lt' | 'lte' | 'gt' | 'gte', value: number, limit: number): boolean {
+  if (op === 'lt') return value < limit;
+  if (op === 'lte') return value <= limit;
+  return op === 'gt' ? value > limit : value >= limit;
 }
 
-/** A plain decimal number such as `-12.50`; anything else is no number, and compares as false. */
+/** Parses a plain decimal number such as `-12.50`. Any other text is NaN, which compares as false. */
 const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\s*[+-]?(\d+\.?\d*|\.\d+)\s*$/.test(text) ? Number(text) : Number.NaN;

@@ -1,6 +1,8 @@
 import type { ErrorDetail } from '../platform/errors.ts';
 
-/** A comparison of one custom attribute of the request. Attributes are text; numbers and booleans compare as text. */
+/**
+ * A comparison of one custom attribute of the request. Attributes are text; numbers and booleans are compared as text.
+ */
 export type Comparison =
   | { key: string; op: 'equals' | 'not_equals' | 'prefix'; value: string | number | boolean }
   | { key: string; op: 'in' | 'not_in'; value: (string | number | boolean)[] }
@@ -16,7 +18,10 @@ const maxValueLength = 512;
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const ops = ['equals', 'not_equals', 'in', 'not_in', 'lt', 'lte', 'gt', 'gte', 'prefix', 'exists', 'not_exists'];
 
-/** Validates a condition tree. @returns its problems; empty: valid */
+/**
+ * Validates a condition tree.
+ * @returns its problems; empty if it is valid
+ */
 export function checkCondition(condition: unknown, path: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   let comparisons = 0;
@@ -87,7 +92,10 @@ function valueMessage(op: string, value: unknown): string | null {
 const isValue = (value: unknown): boolean =>
   (typeof value === 'string' && value.length <= maxValueLength) || ['number', 'boolean'].includes(typeof value);
 
-/** A number that is not kept as it is given, or in hundreds of digits: PostgreSQL writes exponents out. */
+/**
+ * Whether a number cannot be stored exactly, or would be stored with hundreds of digits because PostgreSQL writes
+ * exponents out.
+ */
 const isOutOfRange = (value: unknown): boolean =>
   typeof value === 'number' && value !== 0 && !(Math.abs(value) >= 1e-9 && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
 

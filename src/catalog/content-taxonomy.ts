@@ -1,11 +1,11 @@
 import { plainText } from './blocked-words.ts';
 
-/** A category of the list; `parent`: name of the one that it is part of, null where it is one of the first tier. */
+/** A category of the taxonomy. `parent` is the name of its tier 1 category, or null for a tier 1 category. */
 export type ContentCategory = { code: string; name: string; parent: string | null };
 
 /**
  * Content Taxonomy 3.1 of the IAB Tech Lab (https://iabtechlab.com/standards/content-taxonomy/, CC BY 3.0), tiers 1 and
- * 2: code and name of a category, then those of its parts.
+ * 2. Each line has the code and name of a category, then its subcategories.
  */
 const source = `
 150 Attractions: 151 Amusement and Theme Parks; 179 Bars & Restaurants; 181 Casinos & Gambling;
@@ -105,7 +105,7 @@ const entryOf = (text: string): { code: string; name: string } => {
   return { code: text.slice(0, at), name: text.slice(at + 1) };
 };
 
-/** Categories to choose from; a publisher's own stand beside them. */
+/** Categories of the taxonomy. Publishers can use other categories as well. */
 export const contentCategories: readonly ContentCategory[] = source
   .trim()
   .replaceAll(';\n', '; ')
@@ -125,11 +125,11 @@ const partsOf = new Map<string, string[]>();
 for (const { name, parent } of contentCategories)
   if (parent !== null) partsOf.set(plainText(parent), [...(partsOf.get(plainText(parent)) ?? []), plainText(name)]);
 
-/** A category as it is compared; its code in the list (`iab:211`) is its name. */
+/** Normalises a category for comparison. A code of the taxonomy (`iab:211`) is replaced with its name. */
 export const plainCategory = (category: string): string =>
   plainText(nameByCode.get(category.trim().toLowerCase()) ?? category);
 
-/** What a category of a rule stands for, as it is compared: itself, and its parts in the list. */
+/** Normalised names of the category of a rule and its subcategories in the taxonomy. */
 export function categoriesOf(category: string): readonly string[] {
   const name = plainCategory(category);
   return [name, ...(partsOf.get(name) ?? [])];

@@ -1,13 +1,13 @@
 import type { OfferAppearance, OfferStyles } from '@perkwire/client';
 import { overlay } from './theme-settings.ts';
 
-/** Least contrast of text (WCAG 2.2, level AA). */
+/** Minimum contrast of text (WCAG 2.2, level AA). */
 export const minContrast = 4.5;
 
-/** A text's colour that is hard to read. `path`: dotted, within styles or appearance; `ratio`: 1 to 21. */
+/** A text colour with too little contrast. `path` is dotted, within styles or appearance; `ratio` is 1 to 21. */
 export type LowContrast = { path: string; on: string; ratio: number };
 
-/** Colours of texts, with what they stand on; by their paths in {@link OfferStyles}. */
+/** Text colours and their backgrounds, as paths in {@link OfferStyles}. */
 const pairs: readonly (readonly [text: string, background: string])[] = [
   ['header.textColor', 'header.background'],
   ['header.lead_in_text_color', 'header.background'],
@@ -23,7 +23,9 @@ const pairs: readonly (readonly [text: string, background: string])[] = [
   ['footer.textColor', 'popup.background'],
 ];
 
-/** Texts of a theme below 4.5:1, in light and, where the theme has it, in dark mode. */
+/**
+ * Returns the text colours of a theme with a contrast below 4.5:1, in light mode and, if the theme has it, dark mode.
+ */
 export function lowContrasts(styles: OfferStyles, appearance: OfferAppearance | null): LowContrast[] {
   const scheme = appearance?.color_scheme ?? 'light';
   const light = scheme === 'dark' ? [] : below(styles, 'styles');
@@ -44,7 +46,10 @@ function below(styles: OfferStyles, root: string): LowContrast[] {
 const colourAt = (styles: OfferStyles, path: string): string =>
   String(path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], styles));
 
-/** @returns 1 to 21; null where one is no opaque colour in hexadecimal digits or `rgb()` */
+/**
+ * Contrast ratio of two colours.
+ * @returns 1 to 21, or null unless both are opaque colours in hexadecimal or `rgb()` notation
+ */
 export function contrastOf(first: string, second: string): number | null {
   const [a, b] = [luminanceOf(first), luminanceOf(second)];
   return a === null || b === null ? null : (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

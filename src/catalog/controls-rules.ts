@@ -1,38 +1,38 @@
 import { listsAt } from './controls.ts';
 import type { OfferLists, StoredControls } from './types.ts';
 
-/** One of the block rules of a publisher, as explanations name it. */
+/** A single block rule of a publisher, as explanations name it. */
 export type ControlsRule = {
   by:
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
     | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
   /**
-   * The entry of its list, all of an `allowed_` one, which counts as a whole; of a floor its placement, of the
-   * separation of categories `categories`.
+   * Entry of the list. Lists in `allowed_` count as a whole, with all their entries. For a floor it is the placement,
+   * and for the separation of categories it is `categories`.
    */
   value: string;
-  /** null: it holds at all of them. */
+  /** Placement of the rule, or null if it applies to all placements. */
   placement: string | null;
 };
 
 /**
- * What other rules would change of the decisions of the last days: stored ones, chosen by chance, made again. Shares of
- * these; `revenue`: change of the booked revenue of all `sessions`, by currency, in millionths. A loss is never more
- * than what was booked.
+ * Effect that other rules would have had on the decisions of the last days, from a random sample that was decided
+ * again. The figures are shares of the sample. `revenue` is the change of the booked revenue of all `sessions`, by
+ * currency, in millionths. A loss never exceeds the booked revenue.
  */
 export type ControlsEffect = {
   days: number;
-  /** How many there were (about), and how many of them were made again. */
+  /** Approximate number of sessions, and the number of sessions that were decided again. */
   sessions: number;
   sampled: number;
   changed: number;
   emptied: number;
   revenue: { currency: string; micros: number }[];
-  /** Whether there is enough data to say what it means for revenue; else currencies are missing in `revenue`. */
+  /** Whether there is enough data to estimate revenue. If not, currencies are missing in `revenue`. */
   isEnough: boolean;
 };
 
-/** What each rule costs: what decisions would be without it. `rest`: how many rules were not looked at. */
+/** Cost of each rule: how decisions would differ without it. `rest` is the number of rules that were not evaluated. */
 export type ControlsCost = {
   days: number;
   sessions: number;
@@ -62,7 +62,7 @@ const rulesOfLists = ({ blocked, allowed }: OfferLists, placement: string | null
     .map((list) => ({ by: `allowed_${list}` as const, value: allowed[list].join(', '), placement })),
 ];
 
-/** Each rule by itself. */
+/** Lists the block rules one by one. */
 export const rulesOf = ({ separate, floors, placements, ...lists }: StoredControls): ControlsRule[] => [
   ...rulesOfLists(lists, null),
   ...separate.competitors.map((value) => ({ by: 'competitor' as const, value: String(value), placement: null })),
@@ -81,7 +81,7 @@ function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule)
   return { allowed, blocked: { ...blocked, [list]: others } };
 }
 
-/** The rules without one of them. */
+/** Returns the rules without one of them. */
 export function withoutRule(stored: StoredControls, { by, value, placement }: ControlsRule): StoredControls {
   const { separate, floors, placements } = stored;
   const others = <Item>(items: readonly Item[]): Item[] => items.filter((item) => String(item) !== value);

@@ -23,12 +23,12 @@ export const noControls: StoredControls = {
   floors: {},
 };
 
-/** Rules as they are stored, with what those of earlier releases lack. */
+/** Adds the fields that rules stored by earlier releases lack. */
 export const wholeControls = (stored: Partial<StoredControls>): StoredControls => ({ ...noControls, ...stored });
 
 /**
- * The host of a domain as addresses have it: lower case, in ASCII, without the dot at the end.
- * @returns null: it is none
+ * Normalises a domain to its host name: lower case, ASCII, no trailing dot.
+ * @returns null if it is not a domain
  */
 export function hostOf(domain: string): string | null {
   const name = domain.trim().replace(/^\*\./, '').replace(/\.$/, '');
@@ -38,11 +38,12 @@ export function hostOf(domain: string): string | null {
 }
 
 /**
- * Makes rules ready. @param earlier those of an earlier snapshot, shared where they are the same
- * @returns null: there are none
+ * Compiles stored rules.
+ * @param earlier rules of an earlier snapshot, shared if they are unchanged
+ * @returns null if there are no rules
  */
-export function controlsOf(given: Partial<StoredControls> | null, earlier: Controls | null): Controls | null {
-  const stored = wholeControls(given ?? {});
+export function controlsOf(input: Partial<StoredControls> | null, earlier: Controls | null): Controls | null {
+  const stored = wholeControls(input ?? {});
   if (isDeepStrictEqual(stored, noControls)) return null;
   if (earlier !== null && isDeepStrictEqual(stored, earlier.stored)) return earlier;
   const ofPlacement = ([name, lists]: [string, OfferLists]): [string, FindBlock] => {
@@ -64,14 +65,14 @@ export function controlsOf(given: Partial<StoredControls> | null, earlier: Contr
   };
 }
 
-/** What is found once for each offer. */
+/** Caches the result for each offer. */
 function remembered(find: FindBlock): FindBlock {
-  const found = new WeakMap<Offer, Block | false>();
+  const blocks = new WeakMap<Offer, Block | false>();
   return (offer) => {
-    let block = found.get(offer);
+    let block = blocks.get(offer);
     if (block === undefined) {
       block = find(offer) ?? false;
-      found.set(offer, block);
+      blocks.set(offer, block);
     }
     return block === false ? null : block;
   };
@@ -79,7 +80,10 @@ function remembered(find: FindBlock): FindBlock {
 
 type Lists = OfferLists & { competitors: readonly (string | number)[] };
 
-/** The domain that a competitor's name is; null: one of one word, such as Shop, is a brand, and not all below it. */
+/**
+ * Domain that a competitor's name stands for, or null for a single word. A word such as Shop is a brand, not a
+ * top-level domain.
+ */
 export function competitorDomain(name: string): string | null {
   const host = hostOf(name);
   return host?.includes('.') ? host : null;
@@ -92,9 +96,9 @@ function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   const brands = new Set(blocked.brands.map(plainText));
   const domains = new Set(blocked.domains.map(hostOf));
   const findWord = blocked.words.length === 0 ? null : wordFinder(blocked.words);
-  const names = competitors.filter((one) => typeof one === 'string');
+  const names = competitors.filter((competitor) => typeof competitor === 'string');
   const competing = {
-    ids: new Set(competitors.filter((one) => typeof one === 'number')),
+    ids: new Set(competitors.filter((competitor) => typeof competitor === 'number')),
     brands: new Set(names.map(plainText)),
     domains: new Set(names.map(competitorDomain).filter((domain) => domain !== null)),
   };
@@ -117,7 +121,9 @@ function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   };
 }
 
-/** Finds the first list that has entries, and none that an offer matches. */
+/**
+ * Returns a function that finds the first list of allowed values that an offer does not match. Empty lists are ignored.
+ */
 function allowedFinder({ categories, brands, advertisers, domains }: OfferLists['allowed']): FindBlock {
   const listed = {
     categories: new Set(categories.flatMap(categoriesOf)),
@@ -132,13 +138,13 @@ function allowedFinder({ categories, brands, advertisers, domains }: OfferLists[
     if (isOff(listed.brands, plainText(advertiserName))) return { by: 'not_brand', value: advertiserName };
     if (isOff(listed.advertisers, advertiserId)) return { by: 'not_advertiser', value: advertiserName };
     if (listed.domains.size === 0) return null;
-    // Each of its addresses must be on the list, not only one.
+    // Every landing URL must be on the list, not only one of them.
     const other = landingUrls(offer).find((url) => !domainsOf(url).some((host) => listed.domains.has(host)));
     return other === undefined ? null : { by: 'not_domain', value: domainsOf(other)[0] ?? other };
   };
 }
 
-/** Hosts that an offer leads to, each followed by the domains it is part of. */
+/** Hosts that an offer links to, each followed by its parent domains. */
 const landingHosts = (offer: Offer): string[] => landingUrls(offer).flatMap(domainsOf);
 
 const landingUrls = ({ campaign, useractionUrl }: Offer): string[] =>
@@ -153,16 +159,16 @@ function domainsOf(url: string): string[] {
 
 const inlineTags: ReadonlySet<string> = new Set('b strong i em u a span small sub sup'.split(' '));
 
-/** Between texts that are not one phrase. */
+/** Separator of texts, so that no phrase matches across two of them. */
 const apart = ' \u00b7 ';
 
-/** Terms without their markup: words that a style divides, read as they are seen, and as they are divided. */
+/** Terms without markup, with the parts of styled words once joined as they appear and once separated. */
 const termsTexts = (terms: string): string[] =>
   ['', apart].map((gap) =>
     unescaped(terms.replace(/<\/?(\w+)[^>]*>/g, (_tag, name: string) => (inlineTags.has(name) ? gap : apart))),
   );
 
-/** All that users read of an offer, in any language. */
+/** All texts of an offer that users read, in all languages. */
 function textOf(offer: Offer): string {
   const { campaign, copy } = offer;
   const own = [...Object.values(copy), ...termsTexts(offer.termsAndConditions), offer.loyaltyRequirements];

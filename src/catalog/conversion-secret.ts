@@ -11,11 +11,14 @@ export const sealedConversionSecrets = sealedColumn({
   context: () => context,
 });
 
-/** A new secret of an advertiser: the text shown once, and its sealed form to store. */
+/** Creates the secret of an advertiser: the text, which is shown once, and the sealed form that is stored. */
 export function createConversionSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = `cs_${randomBytes(32).toString('base64url')}`;
   return { secret, sealed: box.seal(secret, context) };
 }
 
-/** @throws when it was sealed with another SECRETS_KEY */
+/**
+ * Opens a sealed secret.
+ * @throws if it was sealed with another SECRETS_KEY
+ */
 export const openConversionSecret = (box: SecretBox, sealed: Buffer): string => box.open(sealed, context);

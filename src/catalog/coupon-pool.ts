@@ -1,13 +1,16 @@
-/** The coupon codes of an offer (docs/reference/perks-and-wallet.md#coupons). */
+/** Settings of the coupon codes of an offer (docs/interface.md#coupons). */
 export type CouponPool = {
-  /** When a user gets one. */
+  /** Event at which a user gets a code. */
   giveAt: 'wrap' | 'save' | 'click';
-  /** The one code of all users; null: each user gets an own one. */
+  /** Code that all users share; null if each user gets a unique code. */
   sharedCode: string | null;
   terms: string;
-  /** ISO 8601, and days after it was given: the earlier one counts; null: no end. */
+  /**
+   * End of validity (ISO 8601), and validity in days after the code was given. The earlier one applies; null for no
+   * end.
+   */
   expiresAt: string | null;
   validDays: number | null;
-  /** How long a selected offer holds one before the wrap; null: not at all. */
+  /** How long a selected offer holds a code before the wrap (minutes); null if it does not hold one. */
   holdMinutes: number | null;
 };

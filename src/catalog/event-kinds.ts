@@ -3,26 +3,26 @@ import { problem } from '../management/schema-errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { TokenUse } from '../platform/security/tracking-token.ts';
 
-/** The rules of one kind of event. A flag that is absent is off. */
+/** Rules of one kind of event. An absent flag is off. */
 type EventKindRules = {
-  /** The report metric that counts it. */
+  /** Report metric that counts the event. */
   metric: string;
   /**
-   * The image beacon that records it. `name`: its member of an offer's `beacons`; absent: it is the offer's `pixel`.
-   * Id and summary are for the API reference.
+   * Image beacon that records the event. `name` is its member in an offer's `beacons`; if absent, it is the offer's
+   * `pixel`. `operationId` and `summary` are for the API reference.
    */
   beacon?: { path: string; name?: string; operationId: string; summary: string };
-  /** Which tracking tokens record it; absent: it is recorded by calls that need no token of their own. */
+  /** Tracking tokens that record the event. Absent if calls without a token of their own record it. */
   token?: TokenUse;
-  /** Frequency caps can count it. */
+  /** Whether frequency caps can count the event. */
   frequencyCap?: true;
-  /** Total caps and budgets count it. */
+  /** Whether total caps and budgets count the event. */
   totalCap?: true;
-  /** The payout that pays for it, and for how many of them. */
+  /** Payout that pays for the event, and the number of events that one payout covers. */
   paidBy?: { payout: 'cpc' | 'cpm'; per: number };
-  /** Opts the user out of the campaign. */
+  /** Whether the event opts the user out of the campaign. */
   optOut?: true;
-  /** Reports show fewer of them as better. */
+  /** Whether reports show a lower count as better. */
   fewerIsBetter?: true;
 };
 
@@ -30,9 +30,8 @@ const beaconToken: TokenUse = { maxAgeMs: dayMs, acceptsQrCode: false };
 const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
 /**
- * Every kind of event that is stored with its session and offer
- * (docs/reference/tracking-and-conversions.md#tracking-urls). What else a new one needs stands in
- * CONTRIBUTING.md#beacon-kinds.
+ * Every kind of event that is stored with its session and offer (docs/interface.md#tracking).
+ * CONTRIBUTING.md#add-a-feature says what else a new kind needs.
  */
 export const eventKinds = {
   impression: {
@@ -71,7 +70,9 @@ export const eventKinds = {
   },
   save: { metric: 'saves' },
   selection: { metric: 'selections' },
-  /** Named by a publisher or an advertiser; stored as `own:` with its name, each name once. */
+  /**
+   * Event named by a publisher or an advertiser. It is stored as `own:` with its name and counted once for each name.
+   */
   own: { metric: 'own_events', token: beaconToken },
 } as const satisfies Record<string, EventKindRules>;
 
@@ -79,10 +80,10 @@ export type EventKind = keyof typeof eventKinds;
 
 export type EventMetric = (typeof eventKinds)[EventKind]['metric'];
 
-/** The report metrics that count events, in the order of the table. */
+/** Report metrics that count events, in the order of the table. */
 export const eventMetrics: readonly EventMetric[] = Object.values(eventKinds).map(({ metric }) => metric);
 
-/** The kinds for which a rule is set. */
+/** Kinds that have a rule. */
 type KindsWith<Rule extends keyof EventKindRules> = {
   [Kind in EventKind]: (typeof eventKinds)[Kind] extends Required<Pick<EventKindRules, Rule>> ? Kind : never;
 }[EventKind];
@@ -90,16 +91,16 @@ type KindsWith<Rule extends keyof EventKindRules> = {
 /** Kinds that a signed tracking token records: the image beacons and the click. */
 export type TrackedKind = KindsWith<'token'>;
 
-/** The kinds for which a rule is set, in the order of the table. */
+/** Lists the kinds that have a rule, in the order of the table. */
 export const kindsWith = <Rule extends keyof EventKindRules>(rule: Rule): KindsWith<Rule>[] =>
   (Object.keys(eventKinds) as EventKind[]).filter((kind): kind is KindsWith<Rule> => rulesOf(kind)[rule] !== undefined);
 
-/** The rules of any kind, absent ones undefined. */
+/** Rules of a kind; absent rules are undefined. */
 export const rulesOf = (kind: EventKind): EventKindRules => eventKinds[kind];
 
 type Beacon = NonNullable<EventKindRules['beacon']>;
 
-/** The names of the beacons in `beacons` of an offer. */
+/** Names of the members of an offer's `beacons`. */
 type BeaconName = Extract<(typeof eventKinds)[KindsWith<'beacon'>]['beacon'], { name: string }>['name'];
 
 const namedBeacons = kindsWith('beacon')
@@ -109,30 +110,30 @@ const namedBeacons = kindsWith('beacon')
   })
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** A member for each of an offer's `beacons`, by name, made of its path. */
+/** Builds a value for each member of an offer's `beacons` from the path of the beacon. */
 export const eachBeacon = <Value>(make: (path: string) => Value): Record<BeaconName, Value> =>
   Object.fromEntries(namedBeacons.map(({ name, path }) => [name, make(path)])) as Record<BeaconName, Value>;
 
-/** Of an offer: those of the publisher first, then those of the advertiser (count). */
+/** Maximum number of own events of an offer. Those of the publisher come before those of the advertiser. */
 const maxOwnEvents = 20;
 
-/** Path of the beacon; the event is its parameter `name`. */
+/** Path of the beacon for own events. The parameter `name` names the event. */
 export const ownEventPath = '/event/record/own';
 
 const ownName = '[a-z0-9][a-z0-9_-]{0,39}';
 
-/** An own event as rules name it and events store it. */
+/** Own event as rules name it and events store it. */
 export type OwnKind = `own:${string}`;
 
 export const ownKind = (name: string): OwnKind => `own:${name}`;
 
 export const isOwnKind = (kind: string): kind is OwnKind => kind.startsWith('own:');
 
-/** A kind as texts take it: an own event is `own`, and has a name. */
+/** Splits a kind for texts: an own event becomes `own` and its name. */
 export const splitKind = (kind: string): { kind: string; name: string } =>
   isOwnKind(kind) ? { kind: 'own', name: kind.slice(ownKind('').length) } : { kind, name: '' };
 
-/** One of these, or an own event as `own:` with its name. */
+/** Schema of one of the values, or an own event as `own:` with its name. */
 export const orOwnKind = <const Values extends readonly string[]>(values: Values, description: string) =>
   Type.Unsafe<Values[number] | OwnKind>(
     Type.Union(
@@ -156,7 +157,7 @@ export const ownEventsField = (description: string) =>
     { maxItems: maxOwnEvents, uniqueItems: true, default: [], description },
   );
 
-/** The own events of a campaign's offers at a publisher. */
+/** Own events of a campaign's offers at a publisher. */
 export function ownEventsOf(
   { ownEvents }: { ownEvents: readonly string[] },
   { advertiserEvents }: { advertiserEvents: readonly string[] },

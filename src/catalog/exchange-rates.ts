@@ -1,7 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { type ExchangeRates, exchangeRatesOf, type RateRow } from '../platform/exchange-rates.ts';
 
-/** All exchange rates of a publisher, of the past too; requests use those of the snapshot. */
+/** Loads all exchange rates of a publisher, including past ones. Requests use those of the snapshot. */
 export async function loadExchangeRates(executor: Executor, publisherId: number): Promise<ExchangeRates> {
   const { rows } = await executor.query<RateRow & { base: string | null }>({
     name: 'load_exchange_rates',

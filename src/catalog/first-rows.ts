@@ -1,10 +1,10 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { Offer, Snapshot } from './types.ts';
 
-/** What a publisher's first offer takes. */
+/** Rows that a publisher needs for its first offer. */
 export type FirstRow = 'advertiser' | 'campaign' | 'offer';
 
-/** Which of them a publisher has; an offer of another counts where the publisher is served it. */
+/** Returns which of these rows a publisher has. Offers of other publishers count if they are served to it. */
 export async function firstRows(executor: Executor, { offers }: Snapshot, publisherId: number): Promise<FirstRow[]> {
   const { rows } = await executor.query<{ advertiser: boolean; campaign: boolean }>({
     name: 'first_rows',

@@ -1,7 +1,7 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 import type { CampaignGoal, Goal } from './rules.ts';
 
-/** A goal as it is stored, perhaps by hand; null: there is none, or it is none. */
+/** Parses a stored goal, which may have been edited by hand. Returns null if it is missing or invalid. */
 export function toGoal(goal: CampaignGoal | null | undefined, since: Date | string | null | undefined): Goal | null {
   const byMs = timeOf(goal?.by) ?? Number.NaN;
   if (goal == null || since == null || !(goal.count > 0) || Number.isNaN(byMs)) return null;

@@ -4,9 +4,9 @@ import { buildAppearance, buildStyles, overlay } from './theme-settings.ts';
 import type { Publisher, Theme } from './types.ts';
 
 /**
- * The style sheet of a hosted page (offerwall, wallet, privacy page) in a publisher's theme, light and dark: its
- * palette, what such pages have in common, and `rules` of the page itself. Values that are no colour, number or font
- * name are replaced by the default, because a theme's texts stand in the sheet.
+ * Builds the style sheet of a hosted page (offerwall, wallet, privacy page) in a publisher's theme, light and dark: the
+ * palette, common rules, and the `rules` of the page. Values that are not a colour, number or font name are replaced
+ * with the default, because a theme's texts are written into the sheet.
  */
 export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: string): string {
   const styles = buildStyles(publisher, theme, '');
@@ -19,7 +19,7 @@ export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: st
 
 type BrandColours = Record<'surface' | 'text' | 'action' | 'on-action' | 'tile' | 'tile-edge', string>;
 
-/** The colours of a publisher's default theme, for what has no style sheet of its own: mails. */
+/** Colours of a publisher's default theme, for e-mails, which have no style sheet. */
 export function brandColours(publisher: Publisher): Record<'light' | 'dark', BrandColours> {
   const theme = publisher.defaultTheme;
   const styles = buildStyles(publisher, theme, '');
@@ -32,7 +32,7 @@ export function brandColours(publisher: Publisher): Record<'light' | 'dark', Bra
   return appearance?.color_scheme === 'dark' ? { light: colours.dark, dark: colours.dark } : colours;
 }
 
-/** The CSP directives of a style sheet within a page: itself, and the origin of its font. */
+/** CSP directives that allow an inline style sheet and the origin of its font. */
 export function styleDirectives(style: string): string[] {
   const font = /^@font-face\{[^}]*src:url\("([^"]+)"\)/.exec(style)?.[1];
   return [
@@ -45,7 +45,7 @@ function darkRule(styles: OfferStyles, appearance: ReturnType<typeof buildAppear
   const scheme = appearance?.color_scheme;
   if (appearance === null || (scheme !== 'dark' && scheme !== 'system')) return '';
   const dark = overlay(styles, appearance.dark);
-  // Cards stand out by being lighter than the page.
+  // In dark mode, cards are lighter than the page.
   const colours = { page: 'var(--surface)', ...palette(dark, overlay(defaultStyles, defaultAppearance.dark)) };
   const rule = `:root{color-scheme:dark;${declarations(colours)}}`;
   return scheme === 'dark' ? rule : `@media(prefers-color-scheme:dark){${rule}}`;
@@ -56,7 +56,7 @@ const declarations = (values: Record<string, string>): string =>
     .map(([name, value]) => `--${name}:${value};`)
     .join('');
 
-/** Colours by what they are for. */
+/** Colours by purpose. */
 function palette(styles: OfferStyles, defaults: OfferStyles): Record<string, string> {
   const pick = ({ popup, header, offerText, offerwall: { button, tile } }: OfferStyles) => ({
     surface: popup.background,

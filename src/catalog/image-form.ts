@@ -6,20 +6,20 @@ import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { imageField, maxUploadBytes, readUpload, type Upload } from './image-upload.ts';
 
-/** What comes beside the picture: the heads of the parts (bytes). */
+/** Allowance for the part headers of the form, in addition to the picture (bytes). */
 const overheadBytes = 64 * 1024;
 
-/** Fields of a form (count): more than any of them has. */
+/** Maximum number of fields; no form has that many. */
 const maxFields = 10;
 
-/** What a call takes, for the API reference. */
+/** Limits of pictures, for the API reference. */
 export const pictureLimits =
   'the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, 20,000 pixels a side and 50 million in all';
 
 /**
- * Lets the routes of a scope take forms with a picture.
- * @param maxFieldBytes what a field may have
- * @returns options of these routes
+ * Enables multipart forms with a picture for the routes of a scope.
+ * @param maxFieldBytes maximum size of a field
+ * @returns options for these routes
  */
 export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{ bodyLimit: number }> {
   await app.register(multipart, {
@@ -36,12 +36,12 @@ export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{
   return { bodyLimit: maxUploadBytes + overheadBytes + maxFields * maxFieldBytes };
 }
 
-/** `same`: text that equal forms have in common, for `Idempotency-Key`. */
+/** A parsed form. `same` is text that is equal for equal forms, for `Idempotency-Key`. */
 export type ImageForm = { fields: Values; picture: Upload; same: string };
 
 /**
  * Reads a form with a picture.
- * @param readField the value of a field, which comes as a text; what is none of its type is left for checks to name
+ * @param readField parses the text of a field; values of the wrong type are left for validation to report
  * @throws AppError body_too_large, malformed_request, invalid_request without a picture, invalid_picture
  */
 export async function readImageForm(

@@ -6,7 +6,10 @@ import { AppError } from '../platform/errors.ts';
 import { pathOf, readIfThere, writeWhole } from './images/files.ts';
 import type { ImageStore } from './images/image-store.ts';
 
-/** @returns null where the database keeps the pictures */
+/**
+ * Creates the image store of the configuration.
+ * @returns null if pictures are kept in the database
+ */
 export function createImageStore(setting: ImageStoreSetting): ImageStore | null {
   switch (setting.kind) {
     case 'database':
@@ -18,7 +21,7 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
   }
 }
 
-/** Originals as files below a folder; several processes may share it. */
+/** Stores originals as files in a folder, which several processes may share. */
 const createFolderStore = (folder: string): ImageStore => ({
   put: async (sha256, bytes) => {
     const path = pathOf(folder, sha256);
@@ -28,10 +31,10 @@ const createFolderStore = (folder: string): ImageStore => ({
   get: (sha256) => readIfThere(pathOf(folder, sha256)),
 });
 
-/** A call of the bucket takes at most this long (milliseconds). */
+/** Timeout of a call to the bucket (milliseconds). */
 const bucketTimeoutMs = 10_000;
 
-/** Originals as objects of an S3-compatible bucket, addressed by path. */
+/** Stores originals as objects of an S3-compatible bucket with path-style URLs. */
 function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): ImageStore {
   const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
@@ -59,9 +62,9 @@ function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): Ima
 }
 
 /**
- * Stores the picture of a creative. The bytes are in the image store before the row names them; a rolled back row
- * leaves them there unused.
- * @throws AppError unavailable when the image store does not take them
+ * Stores the picture of a creative. The bytes are written to the image store before the row refers to them, so a
+ * rollback leaves unused bytes there.
+ * @throws AppError unavailable if the image store rejects them
  */
 export async function saveOriginal(
   executor: Executor,

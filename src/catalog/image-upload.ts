@@ -9,13 +9,13 @@ import { drawSvg } from './images/draw.ts';
 import { stripMetadata } from './images/metadata.ts';
 import type { Size } from './images/parameters.ts';
 
-/** Content types of files that a form takes. */
+/** Content types of uploads, for the `accept` attribute. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
 
-/** Name of the field of a file. */
+/** Name of the form field for the file. */
 export const imageField = 'image';
 
-/** The first picture of a new offer. */
+/** Upload field for the first picture of a new offer. */
 export const firstImageField = (form: FormBuilder): Html =>
   form.custom(
     imageField,
@@ -27,29 +27,29 @@ export const firstImageField = (form: FormBuilder): Html =>
       <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
   );
 
-/** What a picture may be for. */
+/** Types of creatives to choose from. */
 export const creativeTypes = (): Choice[] => [
   { value: 'offer_image', text: t('offers.offerImage') },
   { value: 'hero_image', text: t('offers.heroImage') },
   { value: 'icon_image', text: t('offers.iconImage') },
 ];
 
-/** A picture that was handed in, as it will be kept. */
+/** An uploaded picture as it will be stored. */
 export type Upload = { bytes: Buffer; type: ImageType; size: Size };
 
-/** The largest picture (bytes). */
+/** Maximum size of a picture (bytes). */
 export const maxUploadBytes = 5 * 1024 * 1024;
-/** The longest side (pixels). */
+/** Maximum width or height (pixels). */
 const maxSide = 20_000;
-/** Of one frame (count); beyond it nothing could be resized later. */
+/** Maximum number of pixels in a frame. Larger pictures could not be resized later. */
 const maxPixels = 50_000_000;
-/** The longest that one may be worked on (seconds). */
+/** Maximum processing time of one picture (seconds). */
 const timeoutS = 10;
 
 const names = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', svg: 'image/svg+xml' } as const;
 type Kind = keyof typeof names;
 
-/** One at a time: an upload may be made to cost seconds, and there is other work to do. */
+/** Processes one upload at a time, because a crafted upload can take seconds of CPU time. */
 const inTurn = createLimiter({
   maxConcurrent: 1,
   maxWaitingPerClient: 16,
@@ -63,26 +63,25 @@ const refused = (message: string, cause?: unknown): AppError =>
   });
 
 /**
- * Checks a picture by its content and measures it, as it is seen: after the turn its EXIF data asks for. A drawing
- * (SVG) becomes a PNG; what it refers to outside of itself is not loaded, and scripts in it are not run. What a camera
- * wrote beside the pixels, such as where it stood, is taken out.
- * @param declared content type that the client names; empty or application/octet-stream: it names none
- * @throws AppError invalid_picture with the reason; body_too_large; unavailable when too many wait
+ * Validates a picture by its content and measures it as displayed, after the rotation of its EXIF data. Drawings (SVG)
+ * become PNG files, without external resources and scripts. Camera metadata, such as the location, is removed.
+ * @param declared content type sent by the client; empty or application/octet-stream if it does not know the type
+ * @throws AppError invalid_picture with the reason; body_too_large; unavailable if too many uploads are waiting
  */
 export async function readUpload(bytes: Buffer, declared: string): Promise<Upload> {
   requireBytes(bytes);
   const kind = kindOf(bytes);
   if (kind === null) throw refused('is no picture of a type that can be used: PNG, JPEG, WebP or SVG');
-  const named = declared.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  const isNamed = named !== '' && named !== 'application/octet-stream';
-  if (isNamed && named !== names[kind] && !(kind === 'jpg' && named === 'image/jpg'))
-    throw refused(`is declared as ${named.slice(0, 60)}, but holds ${names[kind]}`);
+  const declaredType = declared.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const isNamed = declaredType !== '' && declaredType !== 'application/octet-stream';
+  if (isNamed && declaredType !== names[kind] && !(kind === 'jpg' && declaredType === 'image/jpg'))
+    throw refused(`is declared as ${declaredType.slice(0, 60)}, but holds ${names[kind]}`);
   if (kind === 'svg' && /<!ENTITY/i.test(bytes.toString('latin1')))
     throw refused('is a drawing that declares entities, which is not taken');
   return inTurn(() => readPixels(bytes, kind));
 }
 
-/** What the first bytes say. */
+/** Detects the image type from its magic bytes. */
 function kindOf(bytes: Buffer): Kind | null {
   if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'png';
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return 'jpg';
@@ -108,30 +107,36 @@ async function readDrawing(bytes: Buffer): Promise<Upload> {
 }
 
 async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
-  // First, for what else reads it has no limit of parts.
+  // This comes first because it limits the number of parts; the other readers do not.
   const upright = stripMetadata(bytes, kind, 1);
   if (upright === null) throw refused('is broken: it is not built as its type demands');
   const { width, height, orientation } = await measure(bytes);
   requireSize({ width, height });
-  const kept = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
-  requireBytes(kept); // what says how it is turned may be new
+  const stored = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
+  requireBytes(stored); // the new EXIF orientation adds bytes
   try {
-    // A head that looks right may be followed by nothing: every row of what is kept is read once.
-    const picture = sharp(kept, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
+    // A valid header may be followed by broken data, so every row is decoded once.
+    const picture = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
     await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
   } catch (err) {
     throw refused('is broken: it cannot be read to its end', err);
   }
-  return { bytes: kept, type: kind, size: { width, height } };
+  return { bytes: stored, type: kind, size: { width, height } };
 }
 
-/** @throws AppError body_too_large */
+/**
+ * Checks the file size.
+ * @throws AppError body_too_large
+ */
 function requireBytes(bytes: Buffer): void {
   if (bytes.length > maxUploadBytes)
     throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
 }
 
-/** @throws AppError invalid_picture where a side is too long, or there are too many pixels */
+/**
+ * Checks the dimensions.
+ * @throws AppError invalid_picture if a side is too long, or there are too many pixels
+ */
 function requireSize({ width, height }: Size): void {
   if (width > maxSide || height > maxSide)
     throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);

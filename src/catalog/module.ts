@@ -61,7 +61,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     store,
     management,
     cursors,
-    /** Kinds of rows whose material changes a publisher may approve before they are live. */
+    /** Kinds of rows whose material changes may need approval. */
     kinds: {
       offers,
       creatives,
@@ -72,7 +72,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
           saveOriginal(executor, images, creativeId, bytes),
       },
     },
-    /** Kinds of rows whose changes can be undone from the audit log. */
+    /** Kinds of rows whose changes can be reverted from the audit log. */
     revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
     permissions,
     navigation,

@@ -1,12 +1,12 @@
-/** Of custom attributes: of requests and of users (docs/reference/fetch-offers.md#request-body). */
+/** Names of custom attributes of requests and users (docs/interface.md#request-body). */
 export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 export const maxAttributes = 50;
 export const maxAttributeLength = 512;
 
 /**
- * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone
- * are fine.
+ * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Ids of digits
+ * only are allowed.
  */
 export function isPii(id: string): boolean {
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
@@ -14,14 +14,14 @@ export function isPii(id: string): boolean {
   return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
 }
 
-/** Longest name of a placement, and longest key of a theme (characters). */
+/** Maximum lengths of a placement's name and a theme's key (characters). */
 export const maxPlacementLength = 128;
 export const maxThemeKeyLength = 64;
 
 /**
- * The form in which placements and themes are known by name: lower case, blanks and underscores as hyphens
- * (docs/reference/fetch-offers.md#placements, docs/reference/themes-and-rendering.md#themes). To PostgreSQL, U+0085
- * and, in some locales, U+001C to U+001F are blanks, though not to JavaScript.
+ * Normalises the name of a placement or theme: lower case, blanks and underscores as hyphens
+ * (docs/interface.md#placements, #themes). PostgreSQL treats U+0085 and, in some locales, U+001C to U+001F as blanks;
+ * JavaScript does not.
  */
 export const normaliseName = (name: string): string =>
   name
@@ -31,9 +31,7 @@ export const normaliseName = (name: string): string =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
     .replace(/[\s\u0085\u001c-\u001f_]+/g, '-');
 
-/**
- * ISO 3166-1: alpha-2, and the alpha-3 code of the same country. XK, XKX: Kosovo, as geo databases have it.
- */
+/** ISO 3166-1 alpha-2 and alpha-3 codes. XK, XKX: Kosovo, as geo databases name it. */
 const codes =
   'AD=AND AE=ARE AF=AFG AG=ATG AI=AIA AL=ALB AM=ARM AO=AGO AQ=ATA AR=ARG AS=ASM AT=AUT AU=AUS AW=ABW AX=ALA AZ=AZE ' +
   'BA=BIH BB=BRB BD=BGD BE=BEL BF=BFA BG=BGR BH=BHR BI=BDI BJ=BEN BL=BLM BM=BMU BN=BRN BO=BOL BQ=BES BR=BRA BS=BHS ' +
@@ -55,21 +53,22 @@ const codes =
 const pairs = codes.split(' ').map((pair) => pair.split('=') as [string, string]);
 const alpha2By = new Map(pairs.flatMap(([alpha2, alpha3]) => [[alpha2, alpha2] as const, [alpha3, alpha2] as const]));
 
-/** Alpha-2 codes. */
+/** ISO 3166-1 alpha-2 codes. */
 export const countryCodes: readonly string[] = pairs.map(([alpha2]) => alpha2);
 
-/** Whether an alpha-2 code of any case names a country. */
+/** Whether a text is an alpha-2 country code, in any case. */
 export const isCountry = (code: string): boolean => /^[A-Za-z]{2}$/.test(code) && alpha2By.has(code.toUpperCase());
 
-/** Codes that are in use for a country without being its code in ISO 3166-1 (the European Union writes EL and UK). */
+/** Codes in common use that are not in ISO 3166-1 (the European Union writes EL and UK). */
 const otherCodes: ReadonlyMap<string, string> = new Map([
   ['UK', 'GB'],
   ['EL', 'GR'],
 ]);
 
 /**
- * Upper-case alpha-2 of a code of two or three letters, in any case; `UK` is GB and `EL` is GR. Returns null for text
- * that is no country code. Only ASCII letters are read: the capital form of `ß` is `SS`, the code of South Sudan.
+ * Returns the upper-case alpha-2 code for a code of two or three letters in any case, or null if it is not a country
+ * code. `UK` is GB and `EL` is GR. Only ASCII letters are accepted: the upper case of `ß` is `SS`, the code of South
+ * Sudan.
  */
 export function countryOf(code: string): string | null {
   const text = code.trim();

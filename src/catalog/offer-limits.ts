@@ -1,15 +1,12 @@
-/** Lengths of a text (characters). */
+/** Limits of the length of a text (characters). */
 type TextLimit = {
-  /** Longest text that is stored and served. */
+  /** Maximum length that is stored and served. */
   maxLength: number;
-  /** Longest text that looks well in every format; absent: as `maxLength`. */
+  /** Maximum length that looks good in every format; the same as `maxLength` if absent. */
   idealLength?: number;
 };
 
-/**
- * Text limits of an offer, by column (docs/reference/themes-and-rendering.md#text-limits). The database checks
- * `maxLength`, too.
- */
+/** Text limits of an offer, by column (docs/interface.md#text-limits). The database also checks `maxLength`. */
 export const offerLimits = {
   title: { maxLength: 90, idealLength: 40 },
   description: { maxLength: 220, idealLength: 140 },
@@ -23,12 +20,15 @@ export const offerLimits = {
   terms_and_conditions: { maxLength: 20_000 },
 } as const satisfies Record<string, TextLimit>;
 
-/** Text limits of a campaign, by column; `tag` is one of `tags` (characters). The database checks the others. */
+/**
+ * Text limits of a campaign, by column (characters). `tag` is the limit for each of `tags`. The database checks the
+ * others.
+ */
 export const campaignLimits = { category: 100, tag: 100, offer_description: 2000 } as const;
 
 export type LimitedText = keyof typeof offerLimits;
 
-/** null: the field has no ideal length of its own. */
+/** Ideal length of a field, or null if it has none. */
 export function idealLengthOf(name: LimitedText): number | null {
   const limit: TextLimit = offerLimits[name];
   return limit.idealLength ?? null;

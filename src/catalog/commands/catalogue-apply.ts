@@ -7,12 +7,12 @@ import type { Change } from '../resources/catalogue/plan.ts';
 import { databaseOf, fileOf } from './catalogue.ts';
 import { short } from './catalogue-diff.ts';
 
-type Asked = { dryRun: boolean; expected: string | null };
+type ApplyRequest = { dryRun: boolean; expected: string | null };
 
-/** As `terraform plan -detailed-exitcode` does. */
+/** Exit code of a dry run with pending changes, the same as that of `terraform plan -detailed-exitcode`. */
 const changesPending = 2;
 
-/** Shows the plan, asks, and applies exactly this plan. */
+/** Shows the plan, asks for confirmation, and applies exactly this plan. */
 export const apply: Run = async (call) => {
   const { options, out } = call;
   const file = fileOf(call);
@@ -39,12 +39,12 @@ export const apply: Run = async (call) => {
   return exitCodes.ok;
 };
 
-function applierOf(call: Call, content: unknown, file: string): (asked: Asked) => Promise<Applied> {
+function applierOf(call: Call, content: unknown, file: string): (asked: ApplyRequest) => Promise<Applied> {
   const prune = call.options.prune === true;
   const database = databaseOf(call);
   if (database !== null)
-    return (asked) =>
-      applyByDatabase(database, content, { ...asked, prune, name: file, publisherId: idOption(call, 'publisher') });
+    return (request) =>
+      applyByDatabase(database, content, { ...request, prune, name: file, publisherId: idOption(call, 'publisher') });
   const api = createApi(call);
   return async ({ dryRun, expected }) => {
     const query = {
@@ -67,7 +67,10 @@ function show({ out }: Call, { change, kind, id, name, fields }: Change): void {
 const planned = ({ counts: { created, changed, removed } }: Applied): string =>
   `Plan: ${created} to create, ${changed} to change, ${removed} to remove.`;
 
-/** @throws CommandError where nobody can be asked */
+/**
+ * Asks for confirmation on the terminal.
+ * @throws CommandError if there is no terminal
+ */
 async function isAgreed({ stdin, stderr, signal }: Call): Promise<boolean> {
   if (stdin.isTTY !== true) throw usageError('Nothing was applied: there is no terminal to ask at. --yes applies it.');
   const terminal = createInterface({ input: stdin, output: stderr });

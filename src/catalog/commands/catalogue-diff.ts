@@ -3,10 +3,10 @@ import { readJsonFile } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { readCatalogue } from './catalogue.ts';
 
-type Row = Readonly<Record<string, unknown>>;
+type CatalogueRow = Readonly<Record<string, unknown>>;
 type Catalogue = Readonly<Record<string, unknown>>;
 
-/** `fields`: of a changed row, those that differ. */
+/** A row that differs. `fields` names the fields that differ if the row was changed. */
 export type Difference = {
   kind: string;
   row: string;
@@ -14,15 +14,18 @@ export type Difference = {
   fields?: { name: string; from: unknown; to: unknown }[];
 };
 
-/** What to do to the catalogue there is (or the first file) to get the file (or the second). */
+/**
+ * Compares two catalogue files, or the current catalogue with a file. The output lists the steps from the first to the
+ * second.
+ */
 export const diff: Run = async (call) => {
   const [file, other, ...rest] = call.args;
   if (file === undefined || rest.length > 0) throw usageError('Name one file, or two.');
-  const given = catalogueOf(await readJsonFile(call, file), file);
+  const catalogue = catalogueOf(await readJsonFile(call, file), file);
   const [from, to] =
     other === undefined
-      ? [await currentCatalogue(call), given]
-      : [given, catalogueOf(await readJsonFile(call, other), other)];
+      ? [await currentCatalogue(call), catalogue]
+      : [catalogue, catalogueOf(await readJsonFile(call, other), other)];
   const differences = compareCatalogues(from, to);
   for (const difference of differences) show(call, difference);
   call.out.line(
@@ -56,7 +59,10 @@ export function short(value: unknown): string {
   return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
 }
 
-/** Rows are the same by id, or by name where they have none. Ids differ between publishers: compare files of one. */
+/**
+ * Compares two catalogues. Rows match by id, or by name if they have no id. Ids differ between publishers, so compare
+ * files of the same publisher.
+ */
 export function compareCatalogues(from: Catalogue, to: Catalogue): Difference[] {
   const kinds = [...new Set([...Object.keys(from), ...Object.keys(to)])];
   return kinds.flatMap((kind) => {
@@ -71,22 +77,22 @@ export function compareCatalogues(from: Catalogue, to: Catalogue): Difference[] 
   });
 }
 
-function rowsOf(value: unknown): Map<string, Row> {
+function rowsOf(value: unknown): Map<string, CatalogueRow> {
   const rows = Array.isArray(value) ? value : value === undefined ? [] : [value];
   return new Map(
-    rows.map((row, index): [string, Row] => {
+    rows.map((row, index): [string, CatalogueRow] => {
       if (typeof row !== 'object' || row === null) return ['', { value: row }];
-      const { id, name, title } = row as Row;
+      const { id, name, title } = row as CatalogueRow;
       const label = typeof name === 'string' ? name : typeof title === 'string' ? title : '';
       return [
         Array.isArray(value) ? [id ?? (label === '' ? index + 1 : ''), label].filter(Boolean).join(' ') : '',
-        row as Row,
+        row as CatalogueRow,
       ];
     }),
   );
 }
 
-const fieldsThatDiffer = (was: Row, is: Row) =>
+const fieldsThatDiffer = (was: CatalogueRow, is: CatalogueRow) =>
   [...new Set([...Object.keys(was), ...Object.keys(is)])]
     .filter((name) => !isDeepStrictEqual(was[name], is[name]))
     .map((name) => ({ name, from: was[name], to: is[name] }));

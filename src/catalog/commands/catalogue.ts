@@ -15,7 +15,7 @@ export function fileOf({ args }: Call): string {
   return file;
 }
 
-/** The database of the call, also where there is no key but a database; null: it calls the service. */
+/** Returns the database to use if there is no API key but a database URL, or null to call the service. */
 export function databaseOf({ options, env, out, signal }: Call): CatalogueDatabase | null {
   const databaseUrl = env.DATABASE_URL ?? '';
   const hasKey = options.key !== undefined || (env.PERKWIRE_KEY ?? '') !== '';
@@ -32,7 +32,7 @@ export function databaseOf({ options, env, out, signal }: Call): CatalogueDataba
   return { databaseUrl, store: createImageStore(setting), progress, signal };
 }
 
-/** The text of the publisher's catalogue, in memory. */
+/** Returns the publisher's catalogue as text, held in memory. */
 export async function readCatalogue(call: Call): Promise<string> {
   const database = databaseOf(call);
   if (database === null) return JSON.stringify(await createApi(call).call('GET', exportPath));

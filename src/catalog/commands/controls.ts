@@ -2,19 +2,22 @@ import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { jsonText } from '../../command-line/output.ts';
 
-type Answer = { message: string; data: object; warnings: { path: string; message: string }[] };
+type ControlsResponse = { message: string; data: object; warnings: { path: string; message: string }[] };
 
-/** @throws CommandError where the publisher is not named */
+/**
+ * Path of the publisher's block rules.
+ * @throws CommandError if the publisher id is missing or malformed
+ */
 function pathOf(publisher: string): string {
   if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Name the publisher by its id.');
   return `/manage/v1/publishers/${publisher}/controls`;
 }
 
-/** Block rules as JSON, as `controls set` takes them. */
+/** Prints the block rules as JSON, in the format that `controls set` reads. */
 export const showControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
   if (rest.length > 0) throw usageError('Name one publisher.');
-  const { data } = (await createApi(call).call('GET', pathOf(publisher))) as Answer;
+  const { data } = (await createApi(call).call('GET', pathOf(publisher))) as ControlsResponse;
   const { publisher_id: _id, offers: _offers, ...rules } = data as Record<string, unknown>;
   call.out.data(rules);
   call.out.line(jsonText(rules, 1));
@@ -29,7 +32,7 @@ export const setControls: Run = async (call) => {
   const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
   const answer = await createApi(call).call('PUT', path, { body, query });
   say(call, answer);
-  for (const warning of (answer as Answer).warnings) call.out.note(`${warning.path} ${warning.message}`);
+  for (const warning of (answer as ControlsResponse).warnings) call.out.note(`${warning.path} ${warning.message}`);
   return exitCodes.ok;
 };
 
@@ -48,7 +51,7 @@ type Cost = {
   }[];
 };
 
-/** What each block rule changed and cost. */
+/** Prints what each block rule changed and cost. */
 export const costOfControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
   if (rest.length > 0) throw usageError('Name one publisher.');
@@ -80,6 +83,6 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   return say(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 
-/** The kill switch. */
+/** Stops an offer, a campaign or an advertiser with the kill switch. */
 export const stop: Run = (call) => run(call, 'stop');
 export const resume: Run = (call) => run(call, 'resume');

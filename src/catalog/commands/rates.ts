@@ -8,13 +8,16 @@ const path = '/manage/v1/exchange-rates';
 
 type Rates = { base: string | null; rates: { currency: string; rate: number; valid_from: string }[] };
 
-/** @throws CommandError where the publisher is not named */
+/**
+ * Query parameters that select the publisher.
+ * @throws CommandError if the publisher id is missing or malformed
+ */
 function queryOf(publisher: string): Record<string, string> {
   if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Name the publisher by its id.');
   return { publisher_id: publisher };
 }
 
-/** Exchange rates as JSON, as `rates set` takes them. */
+/** Prints exchange rates as JSON, in the format that `rates set` reads. */
 export const showRates: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
   if (rest.length > 0) throw usageError('Name one publisher.');
@@ -25,7 +28,7 @@ export const showRates: Run = async (call) => {
   return exitCodes.ok;
 };
 
-/** Replaces the exchange rates of a publisher by those of a JSON file. */
+/** Replaces the exchange rates of a publisher with those of a JSON file. */
 export const setRates: Run = async (call: Call) => {
   const [publisher = '', file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
@@ -36,7 +39,7 @@ export const setRates: Run = async (call: Call) => {
 
 type Imported = { data: DryRunView & { base: string; changed: number; removed: number } };
 
-/** Adds the exchange rates of a delimited file to those of a publisher, or replaces them. */
+/** Adds exchange rates from a delimited file to a publisher, or replaces the existing rates. */
 export const importRates: Run = async (call) => {
   const [publisher = '', name = '', ...rest] = call.args;
   if (name === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
@@ -50,13 +53,13 @@ export const importRates: Run = async (call) => {
   };
   const file = await openFile(call, name);
   const { data } = (await createApi(call).call('POST', `${path}/import`, { query, file })) as Imported;
-  const found = `${data.changed} rates for one ${data.base}; ${data.removed} removed`;
+  const summary = `${data.changed} rates for one ${data.base}; ${data.removed} removed`;
   if (call.options['dry-run'] === true) {
-    call.out.line(`Would store ${found}.`);
+    call.out.line(`Would store ${summary}.`);
     return sayDryRun(call, data);
   }
   call.out.data(data);
-  call.out.line(`Stored ${found}.`);
+  call.out.line(`Stored ${summary}.`);
   sayErrors(call, data.errors);
   return exitCodes.ok;
 };

@@ -12,8 +12,8 @@ const path = '/manage/v1/translations';
 export const exportTranslations: Run = async (call) => {
   const file = fileOf(call);
   const query = new URLSearchParams();
-  const given = { offer_id: idOption(call, 'offer'), campaign_id: idOption(call, 'campaign') };
-  for (const [name, id] of Object.entries(given)) if (id !== null) query.set(name, String(id));
+  const filters = { offer_id: idOption(call, 'offer'), campaign_id: idOption(call, 'campaign') };
+  for (const [name, id] of Object.entries(filters)) if (id !== null) query.set(name, String(id));
   const languages = textOption(call, 'languages');
   if (languages !== '') query.set('languages', languages);
   const text = await createApi(call).stream(`${path}?${query}`, call.signal);
@@ -28,15 +28,15 @@ type Imported = { data: DryRunView & { offers: number; texts: number; languages:
 export const importTranslations: Run = async (call) => {
   const file = await openFile(call, fileOf(call));
   const isDryRun = call.options['dry-run'] === true;
-  const asked = { query: fileQueryOf(call), file };
-  const { data } = (await createApi(call).call('POST', path, asked)) as Imported;
-  const found = `${data.texts} texts of ${data.offers} offers`;
+  const request = { query: fileQueryOf(call), file };
+  const { data } = (await createApi(call).call('POST', path, request)) as Imported;
+  const summary = `${data.texts} texts of ${data.offers} offers`;
   if (isDryRun) {
-    call.out.line(`${found} would change.`);
+    call.out.line(`${summary} would change.`);
     return sayDryRun(call, data);
   }
   call.out.data(data);
-  call.out.line(`Changed ${found}.`);
+  call.out.line(`Changed ${summary}.`);
   sayErrors(call, data.errors);
   return exitCodes.ok;
 };

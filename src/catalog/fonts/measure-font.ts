@@ -2,13 +2,13 @@ import type { WebFont } from '@perkwire/client';
 import { readWoff2 } from './read-woff2.ts';
 import { averageText } from './web-font.ts';
 
-/**
- * What a font file says of itself; measures in thousandths of its size
- * (docs/reference/themes-and-rendering.md#web-fonts).
- */
+/** Family, weights and metrics of a font file, in thousandths of the font size (docs/interface.md#web-fonts). */
 export type FontMeasures = Pick<WebFont, 'family' | 'weights' | 'ascent' | 'descent' | 'line_gap' | 'width'>;
 
-/** @returns null where the file is no complete woff2 font with the letters of English */
+/**
+ * Measures a font.
+ * @returns null unless the file is a complete woff2 font with the letters of English
+ */
 export async function measureFont(file: Buffer): Promise<FontMeasures | null> {
   try {
     return measured(await readWoff2(file));
@@ -20,9 +20,9 @@ export async function measureFont(file: Buffer): Promise<FontMeasures | null> {
 
 function measured(tables: ReadonlyMap<string, Buffer>): FontMeasures | null {
   const table = (tag: string): Buffer => {
-    const found = tables.get(tag);
-    if (found === undefined) throw new RangeError(`no ${tag}`);
-    return found;
+    const bytes = tables.get(tag);
+    if (bytes === undefined) throw new RangeError(`no ${tag}`);
+    return bytes;
   };
   const hhea = table('hhea');
   const unitsPerEm = table('head').readUInt16BE(18);
@@ -44,7 +44,10 @@ function measured(tables: ReadonlyMap<string, Buffer>): FontMeasures | null {
   return isUsable && !glyphs.includes(0) && found.ascent > 0 && found.width > 0 ? found : null;
 }
 
-/** The glyph of a letter; 0: none. Of the two formats that fonts for the web have. */
+/**
+ * Returns a function that maps a letter to its glyph, or 0 if there is no glyph. It reads the two cmap formats that web
+ * fonts use.
+ */
 function glyphsOf(cmap: Buffer): (letter: string) => number {
   const offsets = Array.from({ length: cmap.readUInt16BE(2) }, (_, index) => cmap.readUInt32BE(8 + index * 8));
   const byFormat = new Map(offsets.map((at) => [cmap.readUInt16BE(at), cmap.subarray(at)]));
@@ -72,7 +75,7 @@ function glyphInSegments(table: Buffer, code: number): number {
 
 function glyphInGroups(table: Buffer, code: number): number {
   const count = table.readUInt32BE(12);
-  // Groups are sorted: no more than so many begin before the code.
+  // Groups are sorted and each has at least one code, so at most `code + 1` groups begin at or before the code.
   for (let index = 0; index < Math.min(count, code + 1); index++) {
     const at = 16 + index * 12;
     const start = table.readUInt32BE(at);
@@ -82,25 +85,25 @@ function glyphInGroups(table: Buffer, code: number): number {
   return 0;
 }
 
-/** The family's name for Windows: that of all weights where the font has it. "" where it has none. */
+/** Family name for Windows, preferably that of all weights. Empty if the font has no name. */
 function familyOf(name: Buffer): string {
   const texts = name.readUInt16BE(4);
-  const found = new Map<number, string>();
+  const familyNames = new Map<number, string>();
   for (let index = 0; index < name.readUInt16BE(2); index++) {
     const at = 6 + index * 12;
     const id = name.readUInt16BE(at + 6);
-    if (name.readUInt16BE(at) !== 3 || (id !== 1 && id !== 16) || found.has(id)) continue;
+    if (name.readUInt16BE(at) !== 3 || (id !== 1 && id !== 16) || familyNames.has(id)) continue;
     const start = texts + name.readUInt16BE(at + 10);
     const bytes = Buffer.from(name.subarray(start, start + (name.readUInt16BE(at + 8) & ~1)));
-    found.set(id, bytes.swap16().toString('utf16le'));
+    familyNames.set(id, bytes.swap16().toString('utf16le'));
   }
-  return (found.get(16) ?? found.get(1) ?? '')
+  return (familyNames.get(16) ?? familyNames.get(1) ?? '')
     .replaceAll(/[^\p{L}\p{N} _.-]/gu, '')
     .trim()
     .slice(0, 60);
 }
 
-/** A variable font has a range of them. */
+/** Weight of the font, or the range of weights of a variable font. */
 function weightsOf(fvar: Buffer | undefined, os2: Buffer | undefined): string {
   const clamp = (weight: number): number => Math.min(Math.max(Math.round(weight), 1), 1000);
   if (fvar !== undefined) {

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 
-/** What is read of a font, by the names of its tables (OpenType specification). */
+/** Tables of a font by their tags (OpenType specification). */
 type Tables = ReadonlyMap<string, Buffer>;
 
 const knownTags = (
@@ -10,11 +10,14 @@ const knownTags = (
   'bsln cvar fdsc feat fmtx fvar gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill'
 ).match(/.{4}(?= |$)/g) as string[];
 
-/** Unpacked (bytes): small files that become huge are refused. */
+/** Maximum unpacked size (bytes). Small files that decompress to huge sizes are rejected. */
 const maxUnpackedBytes = 16 * 1024 * 1024;
 const unpack = promisify(brotliDecompress);
 
-/** Reads numbers one after the other. @throws RangeError at the end of the bytes */
+/**
+ * Reads numbers one after the other.
+ * @throws RangeError at the end of the bytes
+ */
 class Cursor {
   readonly bytes: Buffer;
   at: number;
@@ -27,7 +30,7 @@ class Cursor {
     this.at += 4;
     return this.bytes.toString('latin1', this.at - 4, this.at);
   }
-  /** UIntBase128 of WOFF2. */
+  /** Reads a UIntBase128 of WOFF2. */
   base128(): number {
     let value = 0;
     for (let count = 0; count < 5; count++) {
@@ -40,8 +43,8 @@ class Cursor {
 }
 
 /**
- * The tables of a WOFF2 file.
- * @throws RangeError, or an error of zlib with a `code`, where the file is broken
+ * Reads the tables of a WOFF2 file.
+ * @throws RangeError, or a zlib error with a `code`, if the file is broken
  */
 export async function readWoff2(file: Buffer): Promise<Tables> {
   if (file.toString('latin1', 0, 4) !== 'wOF2') throw new RangeError('no woff2');
@@ -52,8 +55,8 @@ export async function readWoff2(file: Buffer): Promise<Tables> {
   const entries: { tag: string; length: number; isTransformed: boolean }[] = [];
   for (let index = 0; index < count; index++) {
     const flags = cursor.uint8();
-    const known = knownTags[flags & 0x3f];
-    const tag = known ?? cursor.tag();
+    const knownTag = knownTags[flags & 0x3f];
+    const tag = knownTag ?? cursor.tag();
     const version = flags >> 6;
     const plain = cursor.base128();
     const isTransformed = tag === 'glyf' || tag === 'loca' ? version !== 3 : version !== 0;
@@ -64,7 +67,7 @@ export async function readWoff2(file: Buffer): Promise<Tables> {
   const tables = new Map<string, Buffer>();
   let at = 0;
   for (const { tag, length, isTransformed } of entries) {
-    // A transformed `hmtx` begins with a byte of flags; advance widths follow as they are.
+    // A transformed `hmtx` begins with a byte of flags. The advance widths follow unchanged.
     const start = tag === 'hmtx' && isTransformed ? 1 : 0;
     tables.set(tag, data.subarray(at + start, at + length));
     at += length;

@@ -11,10 +11,10 @@ import { themes } from '../resources/themes.ts';
 import { fontMeasures, fontUrlProblem } from '../theme-overrides.ts';
 import { type FontMeasures, measureFont } from './measure-font.ts';
 
-/** Of the whole call (milliseconds). */
+/** Timeout of the whole call (milliseconds). */
 const deadlineMs = 10_000;
 
-/** Slow hosts delay the publisher that names them. */
+/** Limits calls per publisher, so that slow hosts delay only the publisher that uses them. */
 const inTurn = createLimiter({
   maxConcurrent: 8,
   maxConcurrentPerClient: 1,
@@ -42,7 +42,7 @@ function required({ ascent, descent, line_gap, width }: typeof fontMeasures) {
   return { ascent: measure(ascent), descent: measure(descent), line_gap: measure(line_gap), width: measure(width) };
 }
 
-/** Measures a font for a theme, which takes the answer as it is (docs/reference/themes-and-rendering.md#web-fonts). */
+/** Route that measures a font for a theme. The theme takes the response unchanged (docs/interface.md#web-fonts). */
 export function fontRoutes(
   app: App,
   http: ManagementHttp,
@@ -68,7 +68,10 @@ export function fontRoutes(
   });
 }
 
-/** @throws AppError invalid_font with the reason; unavailable when too many wait */
+/**
+ * Fetches and measures a font.
+ * @throws AppError invalid_font with the reason; unavailable if too many calls are waiting
+ */
 export async function readFont(
   url: string,
   { fetchFont, publicUrl, publisherId }: { fetchFont: FetchFile | undefined; publicUrl: string; publisherId: number },
@@ -77,7 +80,7 @@ export async function readFont(
   const wrong = fontUrlProblem(url);
   if (wrong !== null) throw refused(wrong);
   if (fetchFont === undefined) throw new AppError('unavailable');
-  // As a browser asks for it on the page of a shop.
+  // The same headers as those of a browser on a shop's page.
   const headers = { accept: 'font/woff2,*/*;q=0.1', origin: new URL(publicUrl).origin };
   const read = await inTurn(() => fetchFont(url, { headers, deadlineMs }), { client: publisherId });
   if ('problem' in read) throw refused(read.problem);

@@ -1,6 +1,6 @@
 import type { WebFont } from '@perkwire/client';
 
-/** What is absent in a font. */
+/** Defaults of a web font's fields. */
 export const noWebFont: WebFont = {
   family: '',
   url: '',
@@ -15,31 +15,31 @@ export const noWebFont: WebFont = {
   families: '',
 };
 
-/** What a URL and a name may consist of, because they stand in style sheets. */
+/** Allowed characters of a URL and a family name, because both are written into style sheets. */
 export const fontUrlPattern = '^https?://[\\w.\\[\\]:-]+/[\\w./~%@+=&?,;!$*-]*$';
 export const fontFamilyPattern = '^[^\\s"\'\\\\<>{}();,][^"\'\\\\<>{}();,\\x00-\\x1f]{0,59}$';
 export const fontWeightsPattern = '^[1-9]\\d{0,3}( [1-9]\\d{0,3})?$';
 
-/** Letters about as often as English text has them. */
+/** Letters with about the frequency of English text. */
 export const averageText = 'aaabcdeeeefghiijklmnnoopqrrssttuvwxyz      ';
 
-/** Average widths of Arial, to which the stand-ins are alike. */
+/** Average widths of Arial, which the stand-ins match. */
 const arialWidth = 456.26;
 const arialBoldWidth = 493.7;
 
-/** The device's own: Arial and what has its widths; Roboto's differ from them by less than a hundredth. */
+/** Local fonts to use as stand-ins: Arial and fonts with its widths. The widths of Roboto differ by less than 1 %. */
 const standIns = ['Arial', 'Liberation Sans', 'Arimo', 'Roboto'];
 
 /**
- * The style sheet that loads a font, with its stand-in, and the value of `font-family` that uses both; empty where a
- * value is not what it should be. The faces must be in the document: those of a shadow root are not loaded.
+ * Builds the style sheet that loads a font and its stand-in, and the value of `font-family` that uses both. Both are
+ * empty if a value is invalid. The faces must be in the document: browsers do not load faces in a shadow root.
  */
 export function webFontFaces(font: WebFont): { faces: string; families: string } {
   const { family, url, weights, width, bold_url: boldUrl, bold_width: boldWidth } = font;
   const isRight =
     new RegExp(fontFamilyPattern).test(family) &&
     new RegExp(fontWeightsPattern).test(weights) &&
-    [url, ...(boldUrl === '' ? [] : [boldUrl])].every((one) => new RegExp(fontUrlPattern).test(one)) &&
+    [url, ...(boldUrl === '' ? [] : [boldUrl])].every((fontUrl) => new RegExp(fontUrlPattern).test(fontUrl)) &&
     [font.ascent, width].every((measure) => measure > 0);
   if (!isRight) return { faces: '', families: '' };
   const name = `"perkwire ${family}"`;
@@ -48,7 +48,7 @@ export function webFontFaces(font: WebFont): { faces: string; families: string }
   const loaded = (of: string, weight: string): string =>
     face(`font-family:${name};font-weight:${weight};src:url("${of}") format("woff2");${heights(font, 1)}`);
   const local = (suffix: string, weight: string, share: number): string => {
-    const sources = standIns.map((one) => `local("${one}${suffix}")`).join();
+    const sources = standIns.map((name) => `local("${name}${suffix}")`).join();
     const size = `size-adjust:${percent(share)};${heights(font, share)}`;
     return face(`font-family:${standIn};font-weight:${weight};src:${sources};${size}`);
   };
@@ -61,7 +61,7 @@ export function webFontFaces(font: WebFont): { faces: string; families: string }
   return { faces, families: `${name},${standIn}` };
 }
 
-/** Relative to the adjusted size. */
+/** Overrides of the line heights, relative to the adjusted size. */
 const heights = ({ ascent, descent, line_gap: lineGap }: WebFont, share: number): string =>
   `ascent-override:${percent(ascent / 1000 / share)};descent-override:${percent(descent / 1000 / share)};` +
   `line-gap-override:${percent(lineGap / 1000 / share)}`;

@@ -5,10 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../platform/logger.ts';
 import { pathOf, readIfThere, writeWhole } from './files.ts';
 
-/**
- * Made pictures on disk: what memory forgot is read instead of made again. Never an error: what does not work is a
- * miss.
- */
+/** Cache on disk for transformed pictures that no longer fit into memory. It never fails: an error counts as a miss. */
 export type DiskCache = {
   get: (key: string) => Promise<Buffer | null>;
   set: (key: string, bytes: Buffer) => Promise<void>;
@@ -17,13 +14,14 @@ export type DiskCache = {
 type Options = { folder: string; maxBytes: number; logger: Logger };
 
 /**
- * Keeps at most `maxBytes` below `folder`; what was used longest ago goes first. What an earlier process left there is
- * used, oldest file first out. The folder belongs to one process; another one that shares it only costs misses.
- * @returns null where there is no room, or the folder cannot be used, which is logged once
+ * Opens a cache of at most `maxBytes` in `folder` that evicts the least recently used file first. Files of earlier
+ * processes are reused and evicted oldest first. Each process should have its own folder; sharing one only causes
+ * misses.
+ * @returns null if the cache is disabled, or the folder cannot be used, which is logged once
  */
 export async function openDiskCache({ folder, maxBytes, logger }: Options): Promise<DiskCache | null> {
   if (maxBytes === 0) return null;
-  const known = new LRUCache<string, number>({
+  const sizes = new LRUCache<string, number>({
     maxSize: maxBytes,
     sizeCalculation: (size) => size,
     dispose: (_size, name, reason) => {
@@ -32,7 +30,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
   });
   try {
     await mkdir(folder, { recursive: true });
-    for (const { name, size } of await filesOf(folder)) known.set(name, Math.max(size, 1));
+    for (const { name, size } of await filesOf(folder)) sizes.set(name, Math.max(size, 1));
   } catch (err) {
     logger.warn({ err }, 'made pictures cannot be kept on disk');
     return null;
@@ -40,7 +38,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
   return {
     get: async (key) => {
       const name = nameOf(key);
-      if (known.get(name) === undefined) return null;
+      if (sizes.get(name) === undefined) return null;
       return readIfThere(pathOf(folder, name)).catch(() => null);
     },
     set: async (key, bytes) => {
@@ -48,7 +46,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
       if (bytes.length === 0 || bytes.length > maxBytes) return;
       try {
         await writeWhole(pathOf(folder, name), bytes, { durable: false });
-        known.set(name, bytes.length);
+        sizes.set(name, bytes.length);
       } catch (err) {
         logger.debug({ err }, 'a made picture could not be kept on disk');
       }
@@ -58,9 +56,9 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
 
 const nameOf = (key: string): string => hash('sha256', key, 'hex');
 
-/** Files of the cache, last used first out at the end; what a killed process left unfinished is removed. */
+/** Lists the files of the cache, oldest first, and removes the temporary files of killed processes. */
 async function filesOf(folder: string): Promise<{ name: string; size: number }[]> {
-  const found: { name: string; size: number; atMs: number }[] = [];
+  const files: { name: string; size: number; atMs: number }[] = [];
   for (const part of await readdir(folder)) {
     if (!/^[0-9a-f]{2}$/.test(part)) continue;
     for (const name of await readdir(join(folder, part))) {
@@ -70,8 +68,8 @@ async function filesOf(folder: string): Promise<{ name: string; size: number }[]
         continue;
       }
       const { size, mtimeMs } = await stat(path);
-      found.push({ name, size, atMs: mtimeMs });
+      files.push({ name, size, atMs: mtimeMs });
     }
   }
-  return found.sort((a, b) => a.atMs - b.atMs);
+  return files.sort((a, b) => a.atMs - b.atMs);
 }

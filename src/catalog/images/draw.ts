@@ -2,26 +2,26 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Size } from './parameters.ts';
 
-/** What became of a drawing: its picture, its size where that is too much, or what else was wrong. */
+/** Result of drawing an SVG: the picture, its size if that is too large, or another problem. */
 export type Drawn = { png: Buffer } | { tooLarge: Size } | { problem: 'broken' | 'slow' | 'heavy' };
 
 export type DrawingLimits = {
-  /** Of one side (pixels). */
+  /** Maximum width or height (pixels). */
   maxSide: number;
-  /** In all (count). */
+  /** Maximum number of pixels. */
   maxPixels: number;
-  /** Of the PNG (bytes). */
+  /** Maximum size of the PNG (bytes). */
   maxBytes: number;
-  /** From the start of the process to the picture (milliseconds). */
+  /** Timeout from the start of the process to the picture (milliseconds). */
   timeoutMs: number;
 };
 
 const program = fileURLToPath(new URL('../../../assets/draw-svg.mjs', import.meta.url));
-/** Exit codes of the program. */
+/** Exit codes of the drawing program. */
 const tooLargeCode = 3;
 const brokenCode = 4;
 
-/** Nothing of the configuration, which holds secrets. */
+/** Environment of the process. It excludes the configuration, which holds secrets. */
 const environment = (): NodeJS.ProcessEnv => {
   const names = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'FONTCONFIG_PATH', 'FONTCONFIG_FILE'];
   return Object.fromEntries(
@@ -30,8 +30,8 @@ const environment = (): NodeJS.ProcessEnv => {
 };
 
 /**
- * Draws an SVG as a PNG, in a process of its own: a few hundred bytes of filters can keep the renderer busy for
- * minutes, and only a process can be ended in the middle of that.
+ * Draws an SVG as a PNG in a separate process. A few hundred bytes of filters can keep the renderer busy for minutes,
+ * and only a process can be stopped in the middle of that.
  */
 export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }: DrawingLimits): Promise<Drawn> {
   const args = [program, ...[maxSide, maxPixels, timeoutMs].map(String)];
@@ -44,7 +44,7 @@ export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }
     if (bytes > maxBytes) child.kill('SIGKILL');
     else chunks.push(chunk);
   });
-  child.stdin.on('error', () => {}); // ended before it had read everything; its exit says why
+  child.stdin.on('error', () => {}); // The process may exit before it has read its input; the exit code tells why.
   child.stdin.end(svg);
   return new Promise<Drawn>((resolve, reject) => {
     child.once('error', reject);

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Where a name lives: spread over 256 folders, so that none grows large. */
+/** Path of a file. Files are spread over 256 subfolders so that no folder grows large. */
 export const pathOf = (folder: string, name: string): string => join(folder, name.slice(0, 2), name);
 
-/** null: there is no such file. */
+/** Reads a file, or returns null if it does not exist. */
 export async function readIfThere(path: string): Promise<Buffer | null> {
   return readFile(path).catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return null;
@@ -13,7 +13,7 @@ export async function readIfThere(path: string): Promise<Buffer | null> {
   });
 }
 
-/** Writes a file that is there as a whole or not at all. `durable`: it also outlives a power cut. */
+/** Writes a file atomically. `durable` makes it survive a power failure as well. */
 export async function writeWhole(path: string, bytes: Buffer, { durable }: { durable: boolean }): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${randomUUID()}.tmp`;

@@ -6,22 +6,22 @@ import type { ImageType } from './accept.ts';
 import type { ImageStore } from './image-store.ts';
 import type { Size } from './parameters.ts';
 
-/** A picture as it was uploaded; its bytes never change under one id. */
+/** A picture as uploaded. The bytes of an id never change. */
 export type Original = {
   bytes: Buffer;
-  /** Hex. */
+  /** SHA-256 of the bytes (hex). */
   sha256: string;
   type: ImageType;
-  /** As displayed: after the rotation in its EXIF data. Null: the bytes are not a readable picture. */
+  /** Size as displayed, after the rotation of its EXIF data. Null if the bytes are not a readable picture. */
   size: Size | null;
-  /** Frames of an animation; 1 for a still. */
+  /** Number of frames; 1 for a still picture. */
   frames: number;
 };
 
-/** The row of a picture; `bytes` null: the image store keeps them. */
+/** Row of a picture; `bytes` is null if the image store has them. */
 export type StoredPicture = { bytes: Buffer | null; sha256: string };
 
-/** The stored picture of a creative, or null where the service keeps none of that id and type. */
+/** Returns the stored picture of a creative, or null if there is none with that id and type. */
 export async function findPicture(executor: Executor, id: number, type: ImageType): Promise<StoredPicture | null> {
   const { rows } = await executor.query<StoredPicture>({
     name: 'load_image',
@@ -33,16 +33,16 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
 }
 
 /**
- * The picture with its bytes, measured.
- * Errors: unavailable when the image store does not return them. The digest of fetched bytes is checked.
+ * Loads the bytes of a picture and measures it. Bytes from the image store are checked against their digest.
+ * @throws AppError unavailable if the image store does not return them
  */
 export async function completeOriginal(
   { bytes, sha256 }: StoredPicture,
   type: ImageType,
   store: ImageStore | null,
 ): Promise<Original> {
-  const found = bytes ?? (await fetchBytes(sha256, store));
-  return { bytes: found, sha256, type, ...(await measure(found)) };
+  const content = bytes ?? (await fetchBytes(sha256, store));
+  return { bytes: content, sha256, type, ...(await measure(content)) };
 }
 
 async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buffer> {
@@ -59,12 +59,12 @@ async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buf
 }
 
 /**
- * What libvips calls the types a creative can have; its further formats, such as drawings and documents, are not worked
- * on.
+ * Names in libvips of the types that a creative can have. Other formats that it reads, such as drawings and documents,
+ * are not transformed.
  */
 const rasterFormats: ReadonlySet<string> = new Set(['heif', 'webp', 'png', 'jpeg', 'gif']);
 
-/** Reads the head of a picture, not its pixels. */
+/** Reads the dimensions from the header, without decoding the pixels. */
 async function measure(bytes: Buffer): Promise<{ size: Size | null; frames: number }> {
   try {
     const { autoOrient, format, pages = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();

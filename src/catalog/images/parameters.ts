@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
 import { integerParameter } from '../../platform/http/schemas.ts';
 
-/** Longest side that can be asked for (pixels). */
+/** Maximum requested width or height (pixels). */
 const maxSide = 4096;
 
 const side = (name: string) =>
@@ -11,10 +11,7 @@ const side = (name: string) =>
     { pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` },
   );
 
-/**
- * Query of a picture (docs/reference/themes-and-rendering.md#images). Every value is text; a repeated parameter is
- * invalid.
- */
+/** Query parameters of a picture (docs/interface.md#images). All values are text; a repeated parameter is invalid. */
 export const imageQuery = Type.Object({
   width: side('Width'),
   height: side('Height'),
@@ -30,10 +27,13 @@ export type ImageQuery = Static<typeof imageQuery>;
 
 export type Size = { width: number; height: number };
 
-/** What a client asks for; null: not given. */
+/** Requested dimensions; null if not specified. */
 export type RequestedImage = { width: number | null; height: number | null; aspectRatio: Size | null };
 
-/** @throws AppError invalid_request for a side beyond 4096; everything else is refused by the schema */
+/**
+ * Parses the query parameters.
+ * @throws AppError invalid_request for a side over 4096; the schema rejects all other errors
+ */
 export function readImageQuery({ width, height, aspect_ratio }: ImageQuery): RequestedImage {
   const [x, y] = aspect_ratio?.split(':').map(Number) ?? [];
   return {
@@ -53,9 +53,9 @@ function readSide(name: string, text: string | undefined): number | null {
 }
 
 /**
- * The size of the answer, in whole pixels, at least 1×1. Both sides asked: exactly that, enlarged if need be; the ratio
- * is then theirs and `aspect_ratio` says nothing more. Otherwise the largest frame of the wanted ratio inside the
- * original, reduced to the one side asked for; never enlarged.
+ * Computes the size of the response in whole pixels, at least 1×1. If both sides are requested, the size is exactly
+ * that, enlarged if necessary, and `aspect_ratio` is ignored. Otherwise it is the largest frame with the requested
+ * ratio inside the original, reduced to the requested side and never enlarged.
  */
 export function planSize(original: Size, { width, height, aspectRatio }: RequestedImage): Size {
   if (width !== null && height !== null) return { width, height };
@@ -67,7 +67,7 @@ export function planSize(original: Size, { width, height, aspectRatio }: Request
   return frame;
 }
 
-/** The largest frame of a ratio inside a picture. */
+/** Largest frame with a ratio inside a picture. */
 function frameInside(picture: Size, ratio: Size): Size {
   return picture.width * ratio.height > picture.height * ratio.width
     ? { width: atLeastOne((picture.height * ratio.width) / ratio.height), height: picture.height }

@@ -16,7 +16,7 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** RFC 9211. */
+/** Values of the `Cache-Status` header (RFC 9211). */
 const cacheStatus: Record<Source, string> = {
   hit: 'perkwire; hit',
   made: 'perkwire; fwd=miss; stored',
@@ -32,10 +32,7 @@ const answers = {
   ...errorAnswers(400, 404, 422),
 };
 
-/**
- * `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked
- * (docs/reference/themes-and-rendering.md#images).
- */
+/** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as requested (docs/interface.md#images). */
 export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
@@ -58,12 +55,12 @@ export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
       ? await images.find(Number(id), type, wish, request.headers.accept, client)
       : null;
     if (picture === null) throw new AppError('not_found');
-    const found = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
+    const result = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
     reply.headers({ ...headers, etag: picture.etag });
-    if (found === null) return reply.code(304).send();
+    if (result === null) return reply.code(304).send();
     return reply
-      .header('cache-status', cacheStatus[found.source])
+      .header('cache-status', cacheStatus[result.source])
       .type(contentTypes[picture.type])
-      .send(found.bytes as never);
+      .send(result.bytes as never);
   });
 }

@@ -16,13 +16,16 @@ import { planSize, type RequestedImage } from './parameters.ts';
 import { encoderVersion, isAnimated, isProcessable } from './transform.ts';
 import { createTransforms, type ImageClient, type Plan, type Source, waitLimits } from './transforms.ts';
 
-/** A picture to answer with. Its ETag is known before the bytes are, so a client that has them costs no work. */
+/**
+ * A picture to send. Its ETag is computed without the bytes, so that a conditional request can be answered without
+ * work.
+ */
 type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
 
 export type Images = {
   /**
-   * The picture of a creative, in the size and type wanted; null where there is none.
-   * Errors: unavailable (database or image store down, or too many waiting), image_not_processable.
+   * Returns the picture of a creative in the requested size and type, or null if there is none.
+   * @throws AppError unavailable (database or image store down, or too many requests waiting), image_not_processable
    */
   find: (
     id: number,
@@ -31,11 +34,11 @@ export type Images = {
     accept: string | undefined,
     client?: ImageClient,
   ) => Promise<Picture | null>;
-  /** Since the start (counts). */
+  /** Numbers of transforms and loads since the start. */
   counts: () => { transforms: number; loads: number };
 };
 
-/** A few connections of the pool, so that pictures never keep beacons waiting. */
+/** Uses only a few connections of the pool, so that pictures do not delay beacons. */
 const loadLimits = {
   maxConcurrent: 3,
   maxWaitingPerClient: 256,
@@ -43,14 +46,14 @@ const loadLimits = {
   ...waitLimits,
 };
 
-/** How long an original is served without checking that it still exists (milliseconds). */
+/** How long an original is served before the service checks again that it exists (milliseconds). */
 const originalLifeMs = 60_000;
 
 export type ImageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; logger: Logger };
 
 /**
- * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel
- * calls for one picture share the work.
+ * Creates the image service. It resizes pictures on the fly and caches them in memory up to `IMAGE_CACHE_MB` and on
+ * disk up to `IMAGE_CACHE_DISK_MB`. Concurrent requests for the same picture share the work.
  */
 export async function createImages({ pool, dbHealth, config, logger }: ImageDeps): Promise<Images> {
   const store = createImageStore(config.imageStore);
@@ -82,7 +85,9 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
     }, workOptions);
   }
 
-  /** Under pressure a type that is made fast, unless the better one is there. */
+  /**
+   * Chooses the transform. Under load, WebP replaces AVIF because it is encoded faster, unless the AVIF already exists.
+   */
   function choosePlan(original: Original, requested: RequestedImage, accept: string | undefined): Plan | null {
     const best = planOf(original, requested, accept);
     const isSlow = best?.type === 'avif' && transforms.isBusy() && !transforms.has(best);
@@ -93,14 +98,14 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
     counts: () => ({ transforms: transforms.made(), loads: loaded }),
     find: async (id, type, requested, accept, client = { address: '' }) => {
       const key = `${id}.${type}`;
-      const known = originals.get(key);
+      const cachedOriginal = originals.get(key);
       const original =
-        known ??
+        cachedOriginal ??
         (await loads.join(key, client.signal, (signal) => load(key, id, type, { client: client.address, signal })));
       if (original === null) return null;
       const plan = choosePlan(original, requested, accept);
       if (plan === null) {
-        const source = known === undefined ? 'made' : 'hit';
+        const source = cachedOriginal === undefined ? 'made' : 'hit';
         return { etag: etagOf(original.sha256), type, bytes: async () => ({ bytes: original.bytes, source }) };
       }
       return { etag: etagOf(plan.key), type: plan.type, bytes: () => transforms.bytesOf(original, plan, client) };
@@ -108,7 +113,7 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
   };
 }
 
-/** The transformation needed; null: the original as it is. */
+/** Returns the required transform, or null if the original can be sent unchanged. */
 function planOf(
   original: Original,
   requested: RequestedImage,

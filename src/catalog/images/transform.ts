@@ -4,31 +4,31 @@ import type { ImageType } from './accept.ts';
 import type { Original } from './original.ts';
 import type { Size } from './parameters.ts';
 
-/** Pictures with more pixels, over all frames, are not worked on (count). */
+/** Maximum number of pixels over all frames; larger pictures are not transformed. */
 const maxPixels = 50_000_000;
 
-/** A transform that takes longer is given up (seconds). */
+/** Timeout of a transform (seconds). */
 const timeoutS = 20;
 
 /**
- * Small pictures are worth more effort: at 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, effort 0 takes 90 ms for
- * 14.1 KB (2 cores).
+ * Small pictures are encoded with more effort: at 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, and effort 0 takes 90
+ * ms for 14.1 KB (2 cores).
  */
 const smallPixels = 300_000;
 
-/** Part of every ETag of a made picture: another encoder may write other bytes. */
+/** Part of the ETag of every transformed picture, because another encoder may write other bytes. */
 export const encoderVersion = `1-${sharp.versions.sharp}-${sharp.versions.vips}`;
 
 export const isProcessable = (size: Size): boolean => pixelsOf(size) <= maxPixels;
 
-/** Whether the answer moves. An animation too large to work on as a whole is answered by its first frame. */
-export const isAnimated = ({ frames, size }: Original, wanted: Size): boolean =>
-  frames > 1 && size !== null && frames * Math.max(pixelsOf(size), pixelsOf(wanted)) <= maxPixels;
+/** Whether the response is animated. For an animation that is too large to transform, only the first frame is sent. */
+export const isAnimated = ({ frames, size }: Original, target: Size): boolean =>
+  frames > 1 && size !== null && frames * Math.max(pixelsOf(size), pixelsOf(target)) <= maxPixels;
 
 /**
- * A picture scaled to cover exactly `size`, cropped centred, in another type. Turned as its EXIF data says; no metadata
- * is kept.
- * @throws AppError image_not_processable when the original is broken; unavailable when it takes too long
+ * Scales a picture to cover exactly `size`, crops it to the centre, and converts it to `type`. It applies the rotation
+ * of the EXIF data and removes all metadata.
+ * @throws AppError image_not_processable if the original is broken; unavailable if it takes too long
  */
 export async function transform(original: Original, size: Size, type: ImageType): Promise<Buffer> {
   const animated = isAnimated(original, size);
@@ -39,7 +39,7 @@ export async function transform(original: Original, size: Size, type: ImageType)
   try {
     return await encode(picture, type, size).toBuffer();
   } catch (cause) {
-    // A machine that is short of time says nothing about the picture.
+    // A timeout is caused by a busy machine, not by the picture.
     if (/timeout/i.test((cause as Error).message)) throw new AppError('unavailable', { retryAfterS: 5, cause });
     throw new AppError('image_not_processable', { cause });
   }

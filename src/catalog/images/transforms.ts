@@ -8,27 +8,27 @@ import type { Size } from './parameters.ts';
 import { transform } from './transform.ts';
 
 /**
- * Where the bytes came from: memory (`hit`), the database, image store or encoder (`made`), or the work of a parallel
- * request (`collapsed`).
+ * Source of the bytes: memory (`hit`), the database, image store or encoder (`made`), or a concurrent request for the
+ * same picture (`collapsed`).
  */
 export type Source = 'hit' | 'made' | 'collapsed';
 
-/** Whom the work is for. */
+/** Client that the work is done for. */
 export type ImageClient = {
-  /** Address: each has its share of the work. */
+  /** Client address; each address has a fair share of the work. */
   address: string;
-  /** Aborts when the client has disconnected: work without a client is not begun. */
+  /** Aborts when the client disconnects. Work without a client is not started. */
   signal?: AbortSignal | undefined;
 };
 
-/** The size and type that an original is made into. */
+/** Size and type of a transform. */
 export type Plan = { key: string; size: Size; type: ImageType };
 
 const message = 'Too many pictures are being made.';
-/** Of loads and transforms that wait. */
+/** Limits of waiting loads and transforms. */
 export const waitLimits = { maxWaitMs: 30_000, message };
 
-/** Transforms under way and waiting (count), each address and all together. */
+/** Maximum number of running and waiting transforms, in total and for each address. */
 const addressLimits = {
   maxConcurrent: 512,
   maxConcurrentPerClient: 32,
@@ -37,32 +37,41 @@ const addressLimits = {
 };
 
 /**
- * Of them, originals are worked on in turn: many sizes of one do not delay the others. libuv has four threads; two stay
- * free for everything else.
+ * Limits of running transforms. Originals take turns, so that many sizes of one do not delay the others. libuv has four
+ * threads; two stay free for other work.
  */
 const transformLimits = { maxConcurrent: 2, maxWaitingPerClient: 512, ...waitLimits };
 
-/** With this many transforms under way and waiting (count), no more AVIF is made, which takes several times as long. */
+/**
+ * Number of running and waiting transforms from which on AVIF is no longer encoded, because it takes several times as
+ * long.
+ */
 const busyTransforms = 6;
 
 export type Transforms = {
-  /** Errors: unavailable where too many wait, image_not_processable. */
+  /**
+   * Returns the transformed picture.
+   * @throws AppError unavailable if too many transforms are waiting; image_not_processable
+   */
   bytesOf: (original: Original, plan: Plan, client: ImageClient) => Promise<{ bytes: Buffer; source: Source }>;
-  /** Whether it is there, or being made. */
+  /** Whether the transform is cached or under way. */
   has: (plan: Plan) => boolean;
-  /** Whether so many are being made that a client would wait long. */
+  /** Whether so many transforms are queued that a client would wait long. */
   isBusy: () => boolean;
-  /** Since the start (count). */
+  /** Number of transforms since the start. */
   made: () => number;
 };
 
-/** Pictures made of originals, kept in memory up to `maxSize` (bytes) and on disk; parallel calls share the work. */
+/**
+ * Creates the transforms of originals, cached in memory up to `maxSize` (bytes) and on disk. Concurrent requests share
+ * the work.
+ */
 export function createTransforms({ disk, maxSize }: { disk: DiskCache | null; maxSize: number }): Transforms {
   const limitAddresses = createLimiter(addressLimits);
   const limitTransforms = createLimiter(transformLimits);
   const transformed = new LRUCache<string, Buffer>({ maxSize, sizeCalculation: (bytes) => bytes.length + 256 });
   const pending = createSharedWork<Buffer>();
-  let made = 0;
+  let transformCount = 0;
 
   async function make(original: Original, { key, size, type }: Plan, client: ImageClient): Promise<Buffer> {
     const stored = await disk?.get(key);
@@ -71,7 +80,7 @@ export function createTransforms({ disk, maxSize }: { disk: DiskCache | null; ma
       return stored;
     }
     const work = (): Promise<Buffer> => {
-      made += 1;
+      transformCount += 1;
       return transform(original, size, type);
     };
     const inTurn = (): Promise<Buffer> => limitTransforms(work, { client: original.sha256, signal: client.signal });
@@ -82,12 +91,12 @@ export function createTransforms({ disk, maxSize }: { disk: DiskCache | null; ma
   }
 
   return {
-    made: () => made,
+    made: () => transformCount,
     isBusy: () => pending.count() >= busyTransforms,
     has: ({ key }) => transformed.has(key) || pending.has(key),
     bytesOf: async (original, plan, { address, signal }) => {
-      const known = transformed.get(plan.key);
-      if (known !== undefined) return { bytes: known, source: 'hit' };
+      const cached = transformed.get(plan.key);
+      if (cached !== undefined) return { bytes: cached, source: 'hit' };
       const source = pending.has(plan.key) ? 'collapsed' : 'made';
       const work = (abandoned: AbortSignal) => make(original, plan, { address, signal: abandoned });
       return { bytes: await pending.join(plan.key, signal, work), source };

@@ -13,7 +13,7 @@ import { storedField } from './rules-part.ts';
 
 const payoutChoices = () => payoutKinds.map((kind) => ({ value: kind, text: t(`campaigns.payout_${kind}`) }));
 
-/** What the form of a campaign is made of. */
+/** Choices and values that the form of a campaign needs. */
 type CampaignForm = {
   advertisers: readonly Choice[];
   timeZone: string;
@@ -99,7 +99,7 @@ const detailFields = (form: FormBuilder, picker: Picker): Html =>
     form.checkbox('is_loyalty', { label: t('campaigns.isLoyalty') }),
   );
 
-/** The stored rules as the API has them. */
+/** Card with the stored rules as JSON, in the format of the API. */
 export const rulesJson = (rules: unknown): Html =>
   card(
     t('campaigns.rulesJson'),

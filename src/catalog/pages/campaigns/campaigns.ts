@@ -34,7 +34,7 @@ const editors = 'manager';
 
 const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, editors);
 
-/** Campaigns: landing page, payout and targeting of offers. */
+/** Pages of campaigns: landing page, payout and targeting of offers. */
 export function campaignPages(app: App, services: PageServices): void {
   const { management, deps, extensions } = services;
   const { reach, campaignCards } = extensions;
@@ -43,8 +43,8 @@ export function campaignPages(app: App, services: PageServices): void {
   registerReach(pages, reach);
   registerStop(pages, services, { resource: campaigns, nameOf });
 
-  const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
-    choicesOf(management, context, advertisers, chosen);
+  const advertiserChoices = (context: PublisherContext, selected: unknown): Promise<Choice[]> =>
+    choicesOf(management, context, advertisers, selected);
 
   const warningsOf = warningsIn(services);
   crudPages(pages, management, {
@@ -114,7 +114,7 @@ export function campaignPages(app: App, services: PageServices): void {
   });
 }
 
-/** What is wrong with a campaign as it is saved. */
+/** Returns a function that lists the warnings for a saved campaign. */
 const warningsIn =
   ({ management, additions }: PageServices) =>
   async (context: PublisherContext, view: View): Promise<Warning[]> =>
@@ -125,7 +125,7 @@ const warningsIn =
           ...(await warningsBeside(additions, campaigns, work, view)),
         ]);
 
-/** The row with its delivery state and the usage of its budgets. */
+/** Adds the delivery state and the usage of budgets to a row. */
 const deliveredIn = async (
   { management, additions }: PageServices,
   context: PublisherContext,
@@ -135,7 +135,7 @@ const deliveredIn = async (
 
 const nameOf = (row: View): string => String(row.name);
 
-/** As the snapshot has it: its own, or its advertiser's. */
+/** Kill switch of a campaign or its advertiser, as in the snapshot. */
 const stoppedOf = ({ publisher }: { publisher: Publisher }, id: unknown): Campaign['stopped'] =>
   publisher.index.offers.find(({ campaign }) => campaign.id === Number(id))?.campaign.stopped ?? null;
 
@@ -146,7 +146,7 @@ function registerReach(pages: Pages<PublisherContext>, reach: PageServices['exte
   }));
 }
 
-/** The reach of the campaign, beside its form. */
+/** Panel with the reach of the campaign, next to its form. */
 const besideOf =
   (reach: NonNullable<PageServices['extensions']['reach']>) =>
   (context: PublisherContext, { values }: Editing) =>
@@ -171,7 +171,7 @@ const tagActions: readonly BulkAction[] = [
   },
 ];
 
-/** Whether a warning is about a field of this page, which opens again after it is saved. */
+/** Whether a warning is about a field of this page. The form then stays open after saving. */
 const isFixedHere = ({ path }: Warning): boolean => /^\/(rules\/|goal\/|landing_url$)/.test(path);
 
 const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>

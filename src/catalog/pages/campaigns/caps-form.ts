@@ -8,7 +8,7 @@ import { isOwnKind, type OwnKind, splitKind } from '../../event-kinds.ts';
 import { capEvents, capMetrics, capPeriods, capScopes } from '../../rules.ts';
 import type { RulesPart } from './rules-part.ts';
 
-/** Units of a rolling window (minutes), the longest first. */
+/** Units of a rolling window (minutes), longest first. */
 const units = [
   { value: 'day', text: 'campaigns.days', minutes: 1440 },
   { value: 'hour', text: 'campaigns.hours', minutes: 60 },
@@ -21,7 +21,7 @@ const unitChoices = (): Choice[] => [
 ];
 
 type CapKind = {
-  /** Fields beside those of the window. */
+  /** Fields in addition to those of the window. */
   fields: readonly string[];
   toForm: (cap: Nested) => Record<string, string>;
   read: (fields: Fields, prefix: string) => Record<string, unknown>;
@@ -31,7 +31,7 @@ const frequency: CapKind = {
   fields: ['scope', 'event', 'limit', 'window_minutes'],
   toForm: ({ window_minutes: minutes }) => {
     if (minutes === null) return { window_minutes: '', window_unit: 'lifetime' };
-    const unit = units.find((one) => Number(minutes) % one.minutes === 0) ?? units[2];
+    const unit = units.find((candidate) => Number(minutes) % candidate.minutes === 0) ?? units[2];
     return { window_minutes: String(Number(minutes) / unit.minutes), window_unit: unit.value };
   },
   read: (fields, prefix) => ({
@@ -42,7 +42,7 @@ const frequency: CapKind = {
   }),
 };
 
-/** Minutes; null: for ever. What is no number is left for the validation to refuse. */
+/** Reads a window in minutes; null for lifetime. Invalid numbers are left for validation to reject. */
 function readWindow(fields: Fields, prefix: string): number | string | null {
   const unit = fields.text(`${prefix}.window_unit`);
   if (unit === 'lifetime') return null;
@@ -61,7 +61,10 @@ const total: CapKind = {
   }),
 };
 
-/** @param prefix of the names of the fields: empty, or ends with a dot */
+/**
+ * Fields of a list of caps.
+ * @param prefix prefix of the field names: empty, or ending with a dot
+ */
 const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
   path,
   toForm: (value) => {
@@ -93,17 +96,17 @@ const choicesOf = (values: readonly string[]): Choice[] =>
 
 const eventChoices = (): Choice[] => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
 
-/** Own events that can be counted, and the one of a cap, though nobody has it any more. */
+/** Choices of own events. The current event of a cap is included even if it no longer exists. */
 const ownChoices = (ownKinds: readonly OwnKind[], current: FormValue | undefined): Choice[] =>
   [...new Set([...ownKinds, ...(isOwnKind(String(current)) ? [String(current)] : [])])].map((value) => ({
     value,
     text: t('campaigns.event_own', splitKind(value)),
   }));
 
-/** The campaign first: the first scope is the default of a new cap. */
+/** Scopes of caps. `campaign` comes first because the first scope is the default of a new cap. */
 const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
 
-/** At most so many events for one user in a rolling window. */
+/** Fields for frequency caps: the maximum number of events for one user in a rolling window. */
 export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
   rowList(form, {
     name: `${prefix}frequency_caps`,
@@ -122,7 +125,7 @@ export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: 
       ${form.select(`${at}.scope`, { label: t('campaigns.countedBy'), of, choices: choicesOf(scopes) })}`,
   });
 
-/** At most so much over all users. */
+/** Fields for total caps: the maximum number of events over all users. */
 export const totalCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
   rowList(form, {
     name: `${prefix}total_caps`,

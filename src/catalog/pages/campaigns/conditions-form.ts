@@ -8,9 +8,9 @@ import { rowButton, rowCountIn, rowList } from '../../../shell/row-list.ts';
 import { type Comparison, type Condition, checkCondition } from '../../conditions.ts';
 import { parseStored, type RulesPart, storedField } from './rules-part.ts';
 
-/*
- * Conditions are shown as groups of comparisons: any group must match with all of its comparisons, or the other way
- * round. Deeper trees have no fields; they are kept as they are.
+/**
+ * The form shows conditions as groups of comparisons: either any group must match with all of its comparisons, or all
+ * groups must match with any of theirs. Deeper trees have no fields and are stored unchanged.
  */
 
 const path = 'conditions';
@@ -43,23 +43,23 @@ const matchChoices = () => [
 
 const isComparison = (condition: Condition): condition is Comparison => !('all' in condition || 'any' in condition);
 
-/** A condition as groups; null: it is nested deeper, or needs both kinds of groups. */
+/** Converts a condition to groups, or returns null if it is nested deeper or needs both kinds of groups. */
 function toGroups(condition: Condition): Groups | null {
   if (isComparison(condition)) return { match: 'any', groups: [[condition]] };
   if ('all' in condition && condition.all.every(isComparison)) return { match: 'any', groups: [condition.all] };
   const match = 'any' in condition ? 'any' : 'all';
   const parts = 'any' in condition ? condition.any : condition.all;
-  const found: Comparison[][] = [];
+  const nested: Comparison[][] = [];
   for (const part of parts) {
     const inner = isComparison(part) ? [part] : match === 'any' && 'all' in part ? part.all : null;
     const group = inner ?? (match === 'all' && 'any' in part ? part.any : null);
     if (group === null || !group.every(isComparison)) return null;
-    found.push(group);
+    nested.push(group);
   }
-  return { match, groups: found };
+  return { match, groups: nested };
 }
 
-/** The smallest condition that says the same. */
+/** Returns the smallest equivalent condition. */
 function fromGroups({ match, groups: all }: Groups): Condition | undefined {
   const within = (parts: readonly Comparison[]): Condition => {
     if (parts.length === 1) return parts[0] as Comparison;
@@ -72,10 +72,10 @@ function fromGroups({ match, groups: all }: Groups): Condition | undefined {
 
 function toForm(value: unknown): Record<string, FormValue> | null {
   if (value === undefined) return { [`${name}.match`]: 'any' };
-  const shown = isCondition(value) ? toGroups(value) : null;
-  if (shown === null) return null;
-  const values: Record<string, FormValue> = { [`${name}.match`]: shown.match };
-  for (const [index, group] of shown.groups.entries())
+  const grouped = isCondition(value) ? toGroups(value) : null;
+  if (grouped === null) return null;
+  const values: Record<string, FormValue> = { [`${name}.match`]: grouped.match };
+  for (const [index, group] of grouped.groups.entries())
     for (const [row, comparison] of group.entries())
       for (const [field, text] of Object.entries(rowOf(comparison)))
         values[`${groups}.${index}.rows.${row}.${field}`] = text;
@@ -89,19 +89,19 @@ function rowOf(comparison: Comparison): Record<'key' | 'op' | 'value', string> {
 }
 
 function read(fields: Fields): Condition | undefined {
-  const known = comparisonsIn(parseStored(fields.text(storedField)).conditions);
+  const storedComparisons = comparisonsIn(parseStored(fields.text(storedField)).conditions);
   const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
   const rowsOf = (group: number): Comparison[] =>
     Array.from({ length: fields.rowCount(`${groups}.${group}.rows`) }, (_, row) =>
-      readRow(fields, `${groups}.${group}.rows.${row}`, known),
+      readRow(fields, `${groups}.${group}.rows.${row}`, storedComparisons),
     );
   return fromGroups({ match, groups: Array.from({ length: fields.rowCount(groups) }, (_, group) => rowsOf(group)) });
 }
 
-/** A row that was not edited keeps the type of its value: 50 and "50" look the same. */
-function readRow(fields: Fields, at: string, known: readonly Comparison[]): Comparison {
+/** Reads one row. An unedited row keeps the type of its value, because 50 and "50" look the same. */
+function readRow(fields: Fields, at: string, storedComparisons: readonly Comparison[]): Comparison {
   const [key, op, value] = [fields.text(`${at}.key`), fields.text(`${at}.op`), fields.text(`${at}.value`)];
-  const stored = known.find((one) => isDeepStrictEqual(rowOf(one), { key, op, value }));
+  const stored = storedComparisons.find((comparison) => isDeepStrictEqual(rowOf(comparison), { key, op, value }));
   if (stored !== undefined) return stored;
   if (op === 'exists' || op === 'not_exists') return { key, op };
   if (op === 'in' || op === 'not_in') return { key, op, value: splitList(value) };
@@ -110,7 +110,7 @@ function readRow(fields: Fields, at: string, known: readonly Comparison[]): Comp
   return { key, op: op as 'equals', value };
 }
 
-/** The stored rules come back with the form, where they may have been changed. */
+/** Checks the stored rules, because the hidden field may have been changed in the browser. */
 const isCondition = (value: unknown): value is Condition => checkCondition(value, '').length === 0;
 
 function comparisonsIn(condition: unknown): Comparison[] {
@@ -121,7 +121,7 @@ function comparisonsIn(condition: unknown): Comparison[] {
 
 export const conditionsPart: RulesPart = { path, toForm, read };
 
-/** Errors of a comparison at its row. */
+/** Moves errors of a comparison to its row in the form. */
 export function conditionErrors(errors: FieldErrors, fields: Fields): FieldErrors {
   const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
   return errors.map((error) => {
@@ -136,7 +136,10 @@ export function conditionErrors(errors: FieldErrors, fields: Fields): FieldError
   });
 }
 
-/** @param attributes where names of custom attributes come from */
+/**
+ * Fields for conditions.
+ * @param attributes URL that suggests names of custom attributes
+ */
 export function conditionFields(form: FormBuilder, attributes: string): Html {
   const { conditions } = parseStored(form.values[storedField]);
   const isHidden = conditions !== undefined && toForm(conditions) === null;

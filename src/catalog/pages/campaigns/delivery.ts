@@ -7,7 +7,7 @@ import { type Choice, filterSelect } from '../../../shell/forms.ts';
 import { moneyFormat } from '../../../shell/money.ts';
 import { splitKind } from '../../event-kinds.ts';
 
-/** Delivery states of campaigns with the tone of their badges. */
+/** Badge tones of delivery states. */
 const tones = {
   delivering: 'good',
   limited: 'warn',
@@ -20,7 +20,7 @@ const tones = {
 
 type State = keyof typeof tones;
 
-/** An entry of `usage`, as the API has it. */
+/** An entry of `usage` in the API format. */
 type Usage = {
   publisher_id: number | null;
   metric: string;
@@ -32,21 +32,21 @@ type Usage = {
   exhausted: boolean;
 };
 
-/** A campaign with the fields that later modules add. */
+/** A campaign with the fields that other modules add. */
 type DeliveredView = View & { delivery_state?: State; usage?: readonly Usage[] };
 
 const stateText = (state: State): string => t('campaigns.deliveryState', { state });
 
-/** Filter of a list of campaigns. */
-export const deliveryFilter = (chosen: string): Html =>
+/** Filter by delivery state for a list of campaigns. */
+export const deliveryFilter = (selected: string): Html =>
   filterSelect(
     'delivery_state',
     t('campaigns.delivery'),
     Object.keys(tones).map((value): Choice => ({ value, text: stateText(value as State) })),
-    chosen,
+    selected,
   );
 
-/** Badge of a campaign's state, and the limit that is exhausted. */
+/** Badge of a campaign's state with the exhausted limit. */
 export function deliveryCell(row: View): Html {
   const { delivery_state: state } = row as DeliveredView;
   if (state === undefined) return nothing;
@@ -54,14 +54,14 @@ export function deliveryCell(row: View): Html {
   return html`${badge(stateText(state), tones[state])}${reason !== null && html`<br><small>${reason}</small>`}`;
 }
 
-/** Notice on the page of a campaign whose budget or total cap has no room for the next event. */
+/** Notice on the page of a campaign if a budget or total cap has no room for the next event. */
 export function exhaustedNotice(row: View): Html {
   const { delivery_state: state } = row as DeliveredView;
   const reason = state === 'exhausted' ? exhaustedText(row) : null;
   return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
 }
 
-/** The first limit that has no room for the next event; null: every limit has room. */
+/** Describes the first limit that has no room for the next event, or returns null. */
 function exhaustedText(row: View): string | null {
   const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;
   const limits = usage.filter(({ exhausted }) => exhausted);
@@ -74,10 +74,10 @@ function exhaustedText(row: View): string | null {
     return t('campaigns.budgetExhausted', amounts);
   }
   const amount = metric === 'budget' ? money : count;
-  const named = splitKind(metric);
+  const eventKind = splitKind(metric);
   return t('campaigns.limitReached', {
     spent: amount(spent),
-    metric: named.kind,
-    limit: t('campaigns.limitOf', { limit: amount(limit), metric: named.kind, event: named.name, per }),
+    metric: eventKind.kind,
+    limit: t('campaigns.limitOf', { limit: amount(limit), metric: eventKind.kind, event: eventKind.name, per }),
   });
 }

@@ -16,10 +16,10 @@ import { goalMetrics } from '../../rules.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 import { deliveryCell } from './delivery.ts';
 
-/** Beside the time by which a goal is to be met stands the instant as it is stored. */
+/** Hidden field with the stored instant, next to the time by which a goal is to be met. */
 const storedBy = 'goal.by.was';
 
-/** A goal as form values. */
+/** Converts a goal to form values. */
 export function goalToForm(goal: unknown, timeZone: string): Record<string, FormValue> {
   const { metric = '', count = '', by = '' } = isNested(goal) ? goal : {};
   const was = String(by);
@@ -31,7 +31,7 @@ export function goalToForm(goal: unknown, timeZone: string): Record<string, Form
   };
 }
 
-/** Form values as a goal; null: none. */
+/** Reads a goal from form values, or null if there is none. */
 export const readGoal = (fields: Fields, timeZone: string) =>
   fields.text('goal.metric') === ''
     ? null
@@ -65,7 +65,7 @@ export const goalFields = (form: FormBuilder, timeZone: string): Html =>
       <p class="hint">${t('campaigns.goalLead')}</p>`,
   );
 
-/** Columns of campaigns that are not their own: the delivery state, the goal, and the figures of the last days. */
+/** Computed columns of campaigns: the delivery state, the goal, and the figures of the last days. */
 export function campaignFigures(services: PageServices): { figures: Figures<PublisherContext> } {
   const { figures } = figuresOf(services, { dimension: 'campaign', key: (row) => Number(row.id) });
   const { management, additions } = services;

@@ -15,13 +15,13 @@ import type { PublisherContext } from '../../publisher-pages.ts';
 import type { CatalogStore } from '../../store.ts';
 import type { Campaign, Offer, Publisher } from '../../types.ts';
 
-/** What fields of a form can be searched for. */
+/** Kinds of values that a search field offers. */
 type OptionKind = keyof typeof sources;
 
-/** Where a field finds its choices, and the texts of the values it has. */
+/** Returns the source of a field's choices, and the labels of its current values. */
 export type Picker = (kind: OptionKind, value: FormValue) => PickerOptions;
 
-/** Choices of one answer (count). */
+/** Maximum number of choices in a response. */
 const maxOptions = 20;
 
 type Scope = {
@@ -39,7 +39,7 @@ const countryLists = perLocale((locale) => {
   return countryCodes.map((code) => ({ value: code, text: countryName(code) })).sort((a, b) => compare(a.text, b.text));
 });
 
-/** Languages of the unit's words, and whatever else is typed. */
+/** Languages that the unit has texts for. Other languages can be typed. */
 const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
 
 const fixed = (values: readonly string[]) => () => plain(values);
@@ -47,28 +47,28 @@ const campaignsOf = ({ offers }: { offers: () => readonly Offer[] }): Campaign[]
   ...new Set(offers().map(({ campaign }) => campaign)),
 ];
 
-/** Values of recent requests, those known anyway first. */
-const seen =
-  (kind: SeenKind, known: readonly string[] = []) =>
+/** Returns values of recent requests, after the well-known ones. */
+const recentValues =
+  (kind: SeenKind, wellKnown: readonly string[] = []) =>
   async ({ publisher, seenValues }: Scope): Promise<Choice[]> => {
-    const found = distinct((await seenValues?.(publisher.id, kind)) ?? []);
-    return [...plain(known), ...found.filter(({ value }) => !known.includes(value))];
+    const recent = distinct((await seenValues?.(publisher.id, kind)) ?? []);
+    return [...plain(wellKnown), ...recent.filter(({ value }) => !wellKnown.includes(value))];
   };
 
 const sources = {
   countries: () => countryLists(''),
-  regions: seen('regions'),
-  cities: seen('cities'),
-  postal_codes: seen('postal_codes'),
+  regions: recentValues('regions'),
+  cities: recentValues('cities'),
+  postal_codes: recentValues('postal_codes'),
   placements: ({ publisher }: Scope) => distinct(publisher.placements.keys()),
   audiences: ({ publisher }: Scope) => distinct(publisher.audiences.keys()),
   platforms: fixed(['web', 'ios', 'android']),
   devices: fixed(['desktop', 'mobile', 'tablet', 'tv']),
-  os: seen('os', ['ios', 'android', 'windows', 'macos', 'linux']),
-  browsers: seen('browsers', ['chrome', 'safari', 'firefox', 'edge']),
+  os: recentValues('os', ['ios', 'android', 'windows', 'macos', 'linux']),
+  browsers: recentValues('browsers', ['chrome', 'safari', 'firefox', 'edge']),
   languages: () => languageChoices(''),
-  attributes: seen('attributes'),
-  // Those that campaigns have, before those of the list.
+  attributes: recentValues('attributes'),
+  // Categories of campaigns come before those of the taxonomy.
   categories: (scope: Scope) => {
     const own = distinct(campaignsOf(scope).map(({ category }) => category));
     const names = new Set(own.map(({ value }) => plainCategory(value)));
@@ -92,7 +92,7 @@ const sources = {
   ],
 } satisfies Record<string, (scope: Scope) => readonly Choice[] | Promise<readonly Choice[]>>;
 
-/** Kinds with no values but those to choose from. */
+/** Kinds that accept only listed values. */
 const closedKinds: ReadonlySet<OptionKind> = new Set([
   'countries',
   'audiences',
@@ -103,10 +103,10 @@ const closedKinds: ReadonlySet<OptionKind> = new Set([
   'advertisers',
 ]);
 
-/** Kinds whose values are ids, which nobody knows by heart. */
+/** Kinds whose values are ids, which need labels. */
 const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers']);
 
-/** `GET …/options?kind=countries&q=ger`: the choices that a text matches, as items of a list. */
+/** `GET …/options?kind=countries&q=ger`: the choices that match a text, as list items. */
 export function optionPages(
   pages: Pages<PublisherContext>,
   { deps, extensions }: { deps: { catalog: CatalogStore; config: Config }; extensions: PageExtensions },
@@ -121,7 +121,7 @@ export function optionPages(
 
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
 
-/** A publisher's own offers, and those it is served. */
+/** A publisher's own offers, and the offers served to it. */
 const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
   publisher,
   offers: () =>
@@ -131,18 +131,18 @@ const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): 
     ),
 });
 
-/** Those that begin with the text before those that contain it. */
+/** Returns the choices that match a text. Those that begin with it come first. */
 function matching(choices: readonly Choice[], text: string): Choice[] {
-  const asked = text.trim().toLowerCase();
-  const rank = ({ value, text: shown }: Choice): number => {
-    const [id, name] = [value.toLowerCase(), shown.toLowerCase()];
-    if (id === asked) return 0;
-    if (name.startsWith(asked) || id.startsWith(asked)) return 1;
-    return name.includes(asked) ? 2 : 3;
+  const query = text.trim().toLowerCase();
+  const rank = ({ value, text: label }: Choice): number => {
+    const [id, name] = [value.toLowerCase(), label.toLowerCase()];
+    if (id === query) return 0;
+    if (name.startsWith(query) || id.startsWith(query)) return 1;
+    return name.includes(query) ? 2 : 3;
   };
   return choices
     .map((choice) => ({ choice, rank: rank(choice) }))
-    .filter((one) => one.rank < 3)
+    .filter((match) => match.rank < 3)
     .sort((a, b) => a.rank - b.rank)
     .slice(0, maxOptions)
     .map(({ choice }) => choice);
@@ -153,7 +153,7 @@ const item = ({ value, text }: Choice): Html => html`
     ${text}${value !== text && html` <small>${value}</small>`}
   </li>`;
 
-/** Fields of a page that search for what the publisher has. */
+/** Creates the search fields of a page. */
 export function createPicker(deps: { catalog: CatalogStore }, { path, publisher }: PublisherContext): Picker {
   const scope = { ...scopeOf(deps, publisher), seenValues: undefined };
   return (kind, value) => {
@@ -164,7 +164,7 @@ export function createPicker(deps: { catalog: CatalogStore }, { path, publisher 
   };
 }
 
-/** Own events that caps of a publisher's campaigns can count: its own, and those of their advertisers. */
+/** Own events that caps of a publisher's campaigns can count: those of the publisher and those of the advertisers. */
 export const ownKindsFor = (deps: { catalog: CatalogStore }, publisher: Publisher): OwnKind[] =>
   [
     ...new Set([
@@ -176,9 +176,9 @@ export const ownKindsFor = (deps: { catalog: CatalogStore }, publisher: Publishe
 const neverSeen = (): string => t('campaigns.neverSeen');
 
 function labelsOf(kind: OptionKind, values: readonly string[], scope: Scope): Record<string, string> {
-  const named = kind === 'countries' || idKinds.has(kind);
-  const known = named ? (sources[kind](scope) as readonly Choice[]) : [];
-  const texts = new Map(known.map(({ value, text }) => [value, text]));
+  const hasLabels = kind === 'countries' || idKinds.has(kind);
+  const labelled = hasLabels ? (sources[kind](scope) as readonly Choice[]) : [];
+  const texts = new Map(labelled.map(({ value, text }) => [value, text]));
   const label = (value: string): string | undefined => {
     if (kind === 'placements') return scope.publisher.placements.has(value) ? undefined : value + neverSeen();
     return texts.get(kind === 'countries' ? value.toUpperCase() : value);

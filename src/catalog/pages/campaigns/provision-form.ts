@@ -22,7 +22,7 @@ type Publishers = ReadonlyMap<number, Publisher>;
 const nameOf = (publishers: Publishers, id: unknown): string =>
   publishers.get(Number(id))?.name ?? t('campaigns.publisherName', { id: String(id) });
 
-/** `editPath` null: the viewer may not edit. */
+/** Table of the publishers that a campaign is served to. `editPath` is null if the viewer may not edit. */
 export function provisionTable(
   campaign: View,
   rows: readonly View[],
@@ -56,7 +56,7 @@ export function provisionTable(
   );
 }
 
-/** An empty list of caps for users stands for those of the campaign, too: there are none. */
+/** Describes the caps of a provision. An empty list overrides the campaign's caps too: there are no caps. */
 function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
   const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
   if (count > 0) return t('campaigns.overridden', { count });
@@ -68,7 +68,7 @@ const publisherChoices = (publishers: Publishers): Choice[] =>
     .map(({ id, name }) => ({ value: String(id), text: name }))
     .sort((a, b) => a.text.localeCompare(b.text));
 
-/** Publishers that the campaign is not served to yet, if any. */
+/** Select field with the publishers that the campaign is not served to yet, if any. */
 export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
   const served = new Set(rows.map((row) => String(row.publisher_id)));
   const choices = publisherChoices(publishers).filter(({ value }) => !served.has(value));
@@ -89,14 +89,17 @@ type Editor = {
   rows: readonly View[];
   publishers: Publishers;
   ownKinds: readonly OwnKind[];
-  /** Id of the edited publisher. */
+  /** Id of the publisher that is edited. */
   to: string;
   /** Path of the page. */
   at: string;
   refused: { typed: FormValues; errors: FieldErrors } | null;
 };
 
-/** @throws AppError `not_found` for an unknown publisher */
+/**
+ * Form of a provision.
+ * @throws AppError `not_found` for an unknown publisher
+ */
 export function provisionCard(context: PublisherContext, editor: Editor): Html {
   const { campaign, rows, publishers, to, at, refused } = editor;
   if (!publisherChoices(publishers).some(({ value }) => value === to)) throw new AppError('not_found');
@@ -150,7 +153,7 @@ const provisionFields = (form: FormBuilder, campaign: View, ownKinds: readonly O
 
 const parts = capParts('');
 
-/** A new provision serves the campaign without overrides. */
+/** Form values of a provision. A new provision serves the campaign without overrides. */
 function provisionToForm(stored: View | undefined): FormValues {
   const { frequency_caps = null, total_caps = null } = stored ?? {};
   return {

@@ -26,7 +26,9 @@ const path = '/campaigns/:key/publishers';
 
 type Refused = { typed: FormValues; errors: FieldErrors };
 
-/** The publishers a campaign is served to, with their overrides. Only operators serve it to other publishers. */
+/**
+ * Pages of the publishers that a campaign is served to, with their overrides. Only operators can add other publishers.
+ */
 export function provisionPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'analyst', (context) => show(services, context, queryText(context, 'to'), null));
@@ -42,9 +44,9 @@ async function save(services: PageServices, context: PublisherContext, fields: F
   const form = formOf(context.request);
   if (form.has(rowsField)) return show(services, context, to, { typed: withRowChange(form), errors: [] });
   try {
-    const given = readProvision(fields);
+    const provision = readProvision(fields);
     const version = fields.text(versionField) || null;
-    await management.write(context, (work) => setProvision(work, String(campaign.id), to, given, version));
+    await management.write(context, (work) => setProvision(work, String(campaign.id), to, provision, version));
     const name = publishersOf(services).get(Number(to))?.name ?? t('campaigns.publisherName', { id: to });
     return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: t('crud.saved', { name }) };
   } catch (err) {

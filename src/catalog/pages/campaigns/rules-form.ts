@@ -38,18 +38,18 @@ const partsOf = (timeZone: string): readonly RulesPart[] => [
   exclusionGroupsPart,
 ];
 
-/** Rules as form values. */
+/** Converts rules to form values. */
 export const rulesToForm = (rules: unknown, timeZone: string): Record<string, FormValue> =>
   partsToForm(partsOf(timeZone), isNested(rules) ? rules : {});
 
-/** Form values as rules; defaults are left out. */
+/** Reads rules from form values, without defaults. */
 export const readRules = (fields: Fields, timeZone: string): Nested => readParts(partsOf(timeZone), fields);
 
-/** Errors by the fields that show the values. */
+/** Maps errors to the fields that show the values. */
 export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
   conditionErrors(scheduleErrors(errors, fields), fields);
 
-/** Targeting, schedule and caps of a campaign. */
+/** Fields for targeting, schedule and caps of a campaign. */
 export const rulesFields = (
   form: FormBuilder,
   timeZone: string,
@@ -77,7 +77,7 @@ export const rulesFields = (
     ]),
   )}`;
 
-/** How a campaign competes with others. */
+/** Fields for the competition with other campaigns. */
 export const competitionFields = (form: FormBuilder, picker: Picker): Html => html`
   ${form.input('rules.exclusion_groups', {
     label: t('campaigns.exclusionGroups'),

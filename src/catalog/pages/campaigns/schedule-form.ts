@@ -11,7 +11,7 @@ import { rowList } from '../../../shell/row-list.ts';
 import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
 import type { RulesPart } from './rules-part.ts';
 
-/** `from` and `to`: `HH:MM`; days 1 Monday to 7 Sunday. */
+/** A window of hours. `from` and `to` are `HH:MM`; days are 1 (Monday) to 7 (Sunday). */
 type HourWindow = { days: number[]; from: string; to: string };
 
 const grid = 'rules.schedule.grid';
@@ -19,7 +19,7 @@ const exact = 'rules.schedule.exact';
 
 const days = [1, 2, 3, 4, 5, 6, 7];
 
-/** 1 January 2024 was a Monday. */
+/** Name of a weekday; 1 January 2024 was a Monday. */
 const dayName = (day: number, style: 'long' | 'short'): string => weekdayFormat(style).format(Date.UTC(2024, 0, day));
 
 const weekdayFormat = perLocale(
@@ -43,7 +43,7 @@ const zonePart: RulesPart = {
   read: (fields) => timeZoneNamed(fields.text('rules.schedule.time_zone')) || undefined,
 };
 
-/** Windows of whole hours are the cells of a grid, all others rows. */
+/** Schedule of hours. Windows of whole hours are cells of a grid; all others are rows. */
 const hoursPart: RulesPart = {
   path: 'schedule.hours',
   toForm: (value) => {
@@ -53,7 +53,7 @@ const hoursPart: RulesPart = {
       [minuteOf(from), minuteOf(to)].every((at) => at !== null && at % 60 === 0);
     return {
       [grid]: [...new Set(value.filter(isWhole).flatMap(cellsOf))].sort(),
-      ...Object.fromEntries(value.filter((one) => !isWhole(one)).flatMap(rowOf)),
+      ...Object.fromEntries(value.filter((timeWindow) => !isWhole(timeWindow)).flatMap(rowOf)),
     };
   },
   read: (fields) => {
@@ -85,7 +85,7 @@ const readExact = (fields: Fields): unknown[] =>
     to: fields.text(`${exact}.${index}.to`),
   }));
 
-/** The fewest windows of the checked cells: runs of hours, with all days that have the same run. */
+/** Returns the fewest windows that cover the checked cells: runs of hours, with all days that have the same run. */
 function windowsOf(cells: readonly string[]): HourWindow[] {
   const checked = new Set(cells);
   const byRun = new Map<string, HourWindow>();
@@ -95,9 +95,9 @@ function windowsOf(cells: readonly string[]): HourWindow[] {
       let end = start + 1;
       while (isOn(end)) end += 1;
       const [from, to] = [timeOfHour(start), timeOfHour(end)];
-      const known = byRun.get(`${from}-${to}`);
-      if (known === undefined) byRun.set(`${from}-${to}`, { days: [day + 1], from, to });
-      else known.days.push(day + 1);
+      const sameRun = byRun.get(`${from}-${to}`);
+      if (sameRun === undefined) byRun.set(`${from}-${to}`, { days: [day + 1], from, to });
+      else sameRun.days.push(day + 1);
     }
   }
   return [...byRun.values()];
@@ -110,7 +110,7 @@ export const scheduleParts = (timeZone: string): readonly RulesPart[] => [
   hoursPart,
 ];
 
-/** Errors of a window at its row, or at the grid. */
+/** Moves errors of a window to its row, or to the grid. */
 export function scheduleErrors(errors: FieldErrors, fields: Fields): FieldErrors {
   const rows = fields.rowCount(exact);
   return errors.map((error) => {
@@ -162,14 +162,14 @@ const windowFields = (form: FormBuilder, prefix: string, of: string): Html => ht
     choices: days.map((day) => ({ value: String(day), text: dayName(day, 'short') })),
   })}`;
 
-/** A box for each hour of the week. */
-function hourGrid(chosen: readonly string[]): Html {
+/** Grid with a checkbox for each hour of the week. */
+function hourGrid(checkedCells: readonly string[]): Html {
   const box = (day: number, hour: number): Html => {
     const value = `${day + 1}-${hour}`;
     const label = `${dayName(day + 1, 'long')} ${timeOfHour(hour)}`;
     return html`
       <input type="checkbox" name="${grid}" value="${value}" aria-label="${label}" title="${label}"
-        ${chosen.includes(value) && html` checked`}>`;
+        ${checkedCells.includes(value) && html` checked`}>`;
   };
   return html`
     <fieldset class="field">

@@ -43,7 +43,7 @@ const listPart = (path: string): RulesPart => ({
   },
 });
 
-/** The audience of those who have bought already: campaigns for new customers exclude it in one click. */
+/** Audience of existing customers. A checkbox excludes it, for campaigns that target new customers. */
 const customers = 'customers';
 const notCustomers = 'rules.not_customers';
 const excludedAudiences = 'targeting.audiences.exclude';

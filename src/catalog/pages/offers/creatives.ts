@@ -23,7 +23,7 @@ export type Images = ReturnType<typeof createImageStore>;
 const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
   `${path(`/offers/${offerId}`)}#creatives`;
 
-/** Uploading, ordering and removing the creatives of an offer. */
+/** Pages for uploading, ordering and removing the creatives of an offer. */
 export function registerCreatives(pages: Pages<PublisherContext>, services: PageServices, images: Images): void {
   const { management } = services;
 
@@ -63,13 +63,13 @@ async function saveUpload(
   if (upload === null) return { to, failed: t('offers.chooseFile') };
   try {
     const image = await readUpload(upload.bytes, upload.declaredType);
-    const given = {
+    const creative = {
       offer_id: offer.id,
       creative_type: fields.text('creative_type'),
       is_primary: fields.checked('is_primary'),
       language: fields.text('picture_language') || null,
     };
-    await management.write(context, (work) => createUploadedCreative(work, given, image, images));
+    await management.write(context, (work) => createUploadedCreative(work, creative, image, images));
     const { width, height } = image.size;
     return { to, done: t('offers.imageSaved', { width, height }) };
   } catch (err) {
@@ -82,7 +82,7 @@ async function saveUpload(
   }
 }
 
-/** The creatives of an offer with an upload form. */
+/** Card with the creatives of an offer and an upload form. */
 export async function creativesCard(
   { management }: PageServices,
   context: PublisherContext,
@@ -125,7 +125,7 @@ function creativeActions(context: PublisherContext, row: View): Html {
 }
 
 /**
- * Creates an offer, with its first picture where one was chosen: both or neither.
+ * Creates an offer and its first picture, if one was chosen, in one transaction.
  * @throws AppError invalid_picture, at the field of the file; body_too_large
  */
 export async function createWithImage(

@@ -27,7 +27,7 @@ import type { PageServices } from '../services.ts';
 const path = '/languages';
 const fileField = 'texts_file';
 
-/** How far the offers are translated, and their texts as files. */
+/** Pages with the translation progress of offers, and their texts as files. */
 export function languagePages(pages: Pages<PublisherContext>, services: PageServices): void {
   const { management } = services;
   pages.get(path, 'analyst', (context) => overview(services, context));
@@ -41,7 +41,7 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** The tags of a list that are some. */
+/** Valid language tags in a list. */
 const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
 
 const importFile = (
@@ -111,13 +111,14 @@ async function untranslatedCard(
   context: PublisherContext,
   tag: string,
 ): Promise<Html> {
-  const found = await management.read(context, (work) => findUntranslated(work, tag));
+  const untranslated = await management.read(context, (work) => findUntranslated(work, tag));
   const to = (id: number): string => context.path(`/offers/${id}/languages?tag=${tag}`);
   const item = ({ id, title, missing }: Untranslated): Html => {
     const lacks = badge(t('languages.missingCount', { count: missing }), 'warn');
     return html`<li>${link(to(id), title || t('offers.unnamed', { id }))} ${lacks}</li>`;
   };
-  const list = found.length === 0 ? html`<p>${t('languages.complete')}</p>` : html`<ul>${found.map(item)}</ul>`;
+  const list =
+    untranslated.length === 0 ? html`<p>${t('languages.complete')}</p>` : html`<ul>${untranslated.map(item)}</ul>`;
   return card(t('languages.toTranslate', { language: languageName(tag) }), list);
 }
 
@@ -145,7 +146,7 @@ function filesCard(context: PublisherContext, check: Html): Html {
   return card(t('languages.files'), html`${exporting}${importing}`, { lead: t('languages.filesLead') });
 }
 
-/** On the page of an offer: the languages that it has. */
+/** Card on the page of an offer with its languages. */
 export function languagesCard(context: PublisherContext, offer: View): Html {
   const tags = Object.keys(offer.translations as object).sort();
   const to = context.path(`/offers/${offer.id}/languages`);

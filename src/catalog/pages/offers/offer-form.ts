@@ -4,7 +4,7 @@ import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import type { FormBuilder } from '../../../shell/forms.ts';
 import { offerLimits } from '../../offer-limits.ts';
 
-/** The texts of an offer that users see. */
+/** Texts of an offer that users see. */
 export const offerTexts = [
   'title',
   'description',
@@ -17,7 +17,7 @@ export const offerTexts = [
   'loyalty_requirements',
 ] as const;
 
-/** Limits: docs/reference/themes-and-rendering.md#text-limits. `image`: the picture of a new offer. */
+/** Fields of an offer. Limits: docs/interface.md#text-limits. `image` is the upload field of a new offer. */
 export const offerFields = (form: FormBuilder, image: Html): Html => html`
   ${copyFields(form, image)}
   ${fieldGroup(
