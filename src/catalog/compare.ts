@@ -1,24 +1,24 @@
 import type { Comparison } from './conditions.ts';
 
 /** Whether a value satisfies a comparison. A missing value (undefined) is in no list and in no range. */
-export function compare(comparison: Comparison, given: string | undefined): boolean {
+export function compare(comparison: Comparison, actual: string | undefined): boolean {
   switch (comparison.op) {
     case 'exists':
-      return given !== undefined;
+      return actual !== undefined;
     case 'not_exists':
-      return given === undefined;
+      return actual === undefined;
     case 'equals':
-      return given === String(comparison.value);
+      return actual === String(comparison.value);
     case 'not_equals':
-      return given !== String(comparison.value);
+      return actual !== String(comparison.value);
     case 'in':
-      return given !== undefined && comparison.value.some((value) => String(value) === given);
+      return actual !== undefined && comparison.value.some((value) => String(value) === actual);
     case 'not_in':
-      return given === undefined || !comparison.value.some((value) => String(value) === given);
+      return actual === undefined || !comparison.value.some((value) => String(value) === actual);
     case 'prefix':
-      return given?.startsWith(String(comparison.value)) === true;
+      return actual?.startsWith(String(comparison.value)) === true;
     default:
-      return compareNumbers(comparison.op, numberOf(given), comparison.value);
+      return compareNumbers(comparison.op, numberOf(actual), comparison.value);
   }
 }
 

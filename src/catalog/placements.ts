@@ -4,26 +4,27 @@ import { transaction } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import type { Publisher } from './types.ts';
 
-/** Most placements of a publisher; requests for further ones are counted as `other`. */
+/** Maximum number of placements of a publisher. Requests for more are counted as `other`. */
 export const maxPlacements = 200;
 const overflowPlacement = 'other';
 
 export type Placements = {
-  /** The name a placement is counted under. An unknown placement is created. */
+  /** Returns the name that a placement is counted under, and creates unknown placements. */
   resolve: (publisher: Publisher, name: string) => string | Promise<string>;
 };
 
-/** Names that the next transaction of a publisher creates; `done`: the names that exist after it. */
+/** Names that the next transaction of a publisher creates. `done` resolves to the names that exist afterwards. */
 type Batch = { names: Set<string>; done: Promise<ReadonlySet<string>> };
 
 /**
- * Creates placements as requests name them. Transactions of one publisher wait for one another, so that its maximum
- * holds: names that come while one runs share the next. With one for each, hundreds of new names took all connections.
+ * Creates placements as requests name them. Each publisher has one transaction at a time, so that its maximum holds;
+ * names that arrive meanwhile share the next one. With a transaction for each name, hundreds of new names would take
+ * all connections.
  */
 export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements {
-  /** Results for placements that the snapshot lacks yet. */
+  /** Results for placements that are not in the snapshot yet. */
   const created = new WeakMap<Publisher, Map<string, Promise<string>>>();
-  /** By publisher: the batch that is not started yet, and the last one that was. */
+  /** The waiting batch and the last started batch, by publisher. */
   const [waiting, running] = [new Map<number, Batch>(), new Map<number, Promise<unknown>>()];
 
   const create = (publisherId: number, names: readonly string[]): Promise<ReadonlySet<string>> =>
@@ -70,10 +71,10 @@ export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements 
     resolve: (publisher, name) => {
       if (publisher.placements.has(name)) return name;
       if (publisher.placements.size >= maxPlacements) return overflowPlacement;
-      const known = getOrInsert(created, publisher, () => new Map<string, Promise<string>>());
-      return getOrInsert(known, name, () => {
+      const results = getOrInsert(created, publisher, () => new Map<string, Promise<string>>());
+      return getOrInsert(results, name, () => {
         const resolved = join(publisher.id, name);
-        resolved.catch(() => known.delete(name));
+        resolved.catch(() => results.delete(name));
         return resolved;
       });
     },

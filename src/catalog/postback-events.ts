@@ -1,4 +1,4 @@
-/** Paid events that can be posted back to publishers. */
+/** Paid events that can be sent to publishers as postbacks. */
 export const postbackEvents = ['impression', 'click', 'conversion'] as const;
 
 export type PostbackEvent = (typeof postbackEvents)[number];

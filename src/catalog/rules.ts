@@ -2,15 +2,15 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { Condition } from './conditions.ts';
 import { kindsWith, orOwnKind } from './event-kinds.ts';
 
-/*
- * Schemas of targeting, schedule, caps and sequence rules. `checkRules` validates what a schema cannot express; every
- * way to save rules applies both.
+/**
+ * Schemas of targeting, schedule, caps and sequence rules. `checkRules` validates what a schema cannot express. Every
+ * code path that saves rules applies both.
  */
 
-/** Values of a targeting list (count). */
+/** Maximum number of values in a targeting list. */
 const maxListLength = 1000;
 
-/** Longest rolling window of a frequency cap: 180 days (minutes). */
+/** Maximum rolling window of a frequency cap: 180 days (minutes). */
 const maxWindowMinutes = 180 * 24 * 60;
 
 const text = (maxLength: number, description?: string) =>
@@ -90,7 +90,7 @@ const frequencyCap = Type.Object(
 export const capMetrics = ['impressions', 'clicks', 'budget'] as const;
 export const capPeriods = ['hour', 'day', 'month', 'lifetime'] as const;
 
-/** What a total cap limits. */
+/** Metric that a total cap limits. */
 export const capMetric = orOwnKind(capMetrics, 'What is limited.');
 const totalCap = Type.Object(
   {
@@ -163,7 +163,7 @@ const sequenceMatch = Type.Object(
   { title: 'SequenceMatch', additionalProperties: false, description: 'Offers that any of the lists names.' },
 );
 
-/** The body of a sequence rule as it is saved. */
+/** Body of a sequence rule as it is saved. */
 export const sequenceRule = Type.Object(
   {
     placement: Type.Union([text(128), Type.Null()], { description: 'null: all placements.' }),
@@ -185,7 +185,7 @@ export const sequenceRule = Type.Object(
 
 export const goalMetrics = ['impressions', 'clicks', 'conversions'] as const;
 
-/** What a campaign is to deliver by a time. */
+/** Goal of a campaign: how much to deliver by when. */
 export const campaignGoal = Type.Object(
   {
     metric: literals(goalMetrics, 'What is counted.'),
@@ -198,7 +198,7 @@ export const campaignGoal = Type.Object(
 export type CampaignGoal = Static<typeof campaignGoal>;
 export type GoalMetric = CampaignGoal['metric'];
 
-/** What a campaign is to deliver by a time, counted since it was set (epoch milliseconds). */
+/** Goal of a campaign, counted from the time it was set (epoch milliseconds). */
 export type Goal = { metric: GoalMetric; count: number; sinceMs: number; byMs: number };
 
 export type CampaignRules = Static<typeof campaignRules>;

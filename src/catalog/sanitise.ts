@@ -8,8 +8,8 @@ const allowedStyles = Object.fromEntries(
 );
 
 /**
- * Terms that are safe to store and to show as raw HTML: allowed tags only, https links that open in a new window
- * (docs/reference/fetch-offers.md#request).
+ * Sanitises terms so that they are safe to store and to show as raw HTML: only allowed tags, and https links that open
+ * in a new window (docs/interface.md#fetch-offers).
  */
 export function sanitiseTerms(html: string): string {
   return sanitizeHtml(html, {

@@ -6,7 +6,7 @@ import { offers } from './resources/offers.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
-/** A kind of rows that the search of the dashboard finds by name, with the page of a row below the publisher's. */
+/** Kind of rows that the search of the dashboard finds by name. `path` is the page of a row, below the publisher's. */
 export type SearchedKind = { title: MessageKey; resource: Resource; path: string; nameOf: (row: View) => unknown };
 
 export const searchedKinds: readonly SearchedKind[] = [

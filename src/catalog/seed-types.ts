@@ -1,7 +1,7 @@
 import type { PayoutKind } from './rules.ts';
 import type { CreativeType, Unit } from './types.ts';
 
-/** A picture: its path as the file of the catalogue names it. */
+/** A picture of a seed catalogue. `file` is its path. */
 export type SeedCreative = { file: string; creative_type: CreativeType; is_primary: boolean };
 
 type SeedOffer = {
@@ -32,7 +32,7 @@ export type SeedCampaign = {
   priority: number;
   weight: number;
   payout_kind: PayoutKind;
-  /** In the currency; of `cps`, percent of the sale. */
+  /** Amount in the currency, or percent of the sale for `cps`. */
   payout_amount: number;
   payout_currency: string;
   is_product: boolean;
@@ -44,8 +44,8 @@ export type SeedCampaign = {
 };
 
 /**
- * A catalogue as demo/catalogue.json holds it: columns by name. `key` names an entry within the file, and a theme in
- * requests, too; limits are those of the database.
+ * A catalogue in the format of demo/catalogue.json, with column names. `key` names an entry within the file, and a
+ * theme in requests as well. The limits are those of the database.
  */
 export type SeedCatalogue = {
   publisher: {

@@ -4,7 +4,7 @@ import { saveOriginal } from './image-storage.ts';
 import { sanitiseTerms } from './sanitise.ts';
 import type { SeedCampaign, SeedCatalogue, SeedCreative } from './seed-types.ts';
 
-/** The bytes of a picture that a catalogue names. */
+/** Reads the bytes of a picture of the catalogue. */
 export type ReadPicture = (file: string) => Promise<Buffer>;
 
 /**
@@ -37,12 +37,15 @@ export async function seedCatalogue(
   return publisherId;
 }
 
-/** Sets the placement of fetches that name none. */
+/** Sets the placement of fetches that do not name one. */
 export async function setDefaultPlacement(executor: Executor, publisherId: number, placement: string): Promise<void> {
   await executor.query('update publishers set default_placement = $2 where id = $1', [publisherId, placement]);
 }
 
-/** @returns the id of the row */
+/**
+ * Inserts a row.
+ * @returns its id
+ */
 async function insert(executor: Executor, table: string, row: Record<string, unknown>): Promise<number> {
   const columns = Object.keys(row);
   const { rows } = await executor.query<{ id: number }>(
@@ -84,8 +87,8 @@ async function insertCreative(
 }
 
 /**
- * Removes advertisers without campaigns that were never changed and were made with others of the same name within
- * 10 seconds, as a program makes them. They can be restored.
+ * Removes unchanged advertisers without campaigns that were created within 10 seconds of others with the same name, as
+ * a program does. They can be restored.
  */
 export async function removeAdvertiserBursts(executor: Executor, name: string, nowMs: number): Promise<void> {
   await executor.query(

@@ -30,17 +30,17 @@ export type PublisherRow = {
   allowed_user_agents?: string[];
   postback_events?: PostbackEvent[];
   has_postbacks?: boolean;
-  /** Absent in rows that were stored before there were any. */
+  /** Absent in rows that were stored before block rules existed. */
   controls?: StoredControls | null;
   keeps_attributes?: boolean;
   language?: string;
   own_events?: string[];
   reporting_currency?: string | null;
-  /** Base of its exchange rates. */
+  /** Base currency of the exchange rates. */
   rates_base?: string | null;
 };
 
-/** A rate that is valid today or later; rows of the past are read by reports only. */
+/** Exchange rate that is valid today or later. Only reports read past rates. */
 export type ExchangeRateRow = RateRow & { publisher_id: number };
 
 export type KeyRow = {
@@ -50,7 +50,7 @@ export type KeyRow = {
   key_hash: string;
   permissions: Permission[];
   rate_limit_per_s: number | null;
-  /** Of the keys that made it, revoked ones too. */
+  /** Limits of the keys that created the key, including revoked ones. */
   maker_limits: { id: number; perS: number }[];
   expires_at: Date | null;
   read_only: boolean;
@@ -107,14 +107,14 @@ export type CampaignRow = {
   overspend_percent: number;
   goal?: CampaignGoal | null;
   goal_since?: Date | string | null;
-  /** Text where it comes from a stored catalogue. */
+  /** A text if it comes from a stored catalogue. */
   activated_at: Date | string | null;
-  /** As stored; direct writes to the database are not validated. */
+  /** Rules as stored; direct writes to the database are not validated. */
   rules: CampaignRules;
   payout_kind: PayoutKind;
   payout_amount: string;
   payout_currency: string;
-  /** By the kill switch; absent in rows that were stored before there was one. */
+  /** Whether the kill switch is on. Absent in rows that were stored before the kill switch existed. */
   stopped?: boolean;
   advertiser_stopped?: boolean;
   deleted_at: Date | null;
@@ -162,12 +162,12 @@ export type OfferRow = {
   adv_pixel_url: string;
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
-  /** Absent, as are its translations, in rows that were stored before there were any. */
+  /** Absent, like the translations, in rows that were stored before translations existed. */
   language?: string | null;
   translations?: Readonly<Record<string, Translation>>;
-  /** As of a campaign. */
+  /** Whether the kill switch is on, as in a campaign. */
   stopped?: boolean;
-  /** Of offers with codes. */
+  /** Coupon pool of an offer with codes. */
   coupon?: CouponRow | null;
   deleted_at: Date | null;
 };
@@ -206,7 +206,7 @@ export type ExperimentRow = {
   holdout: number;
   arms: { key: string; share: number; changes: ArmChanges }[];
   allocation: Slots[];
-  /** Epoch milliseconds; null: a draft, and without end. */
+  /** Start and end (epoch milliseconds). No start means a draft; the end may be open. */
   start_ms: number | null;
   end_ms: number | null;
   ramp: { after_hours: number; share: number }[] | null;
@@ -218,15 +218,15 @@ export type CatalogRows = {
   keys: KeyRow[];
   themes: ThemeRow[];
   placements: PlacementRow[];
-  /** Absent in rows that were stored before there were any. */
+  /** Absent in catalogues that were stored before audiences existed. */
   audiences?: AudienceRow[];
   campaigns: CampaignRow[];
   provisions: ProvisionRow[];
   sequenceRules: SequenceRuleRow[];
   offers: OfferRow[];
   creatives: CreativeRow[];
-  /** Absent in catalogues that were stored before there were any. */
+  /** Absent in catalogues that were stored before experiments existed. */
   experiments?: ExperimentRow[];
-  /** As `experiments`. */
+  /** Absent in the same way as `experiments`. */
   exchangeRates?: ExchangeRateRow[];
 };

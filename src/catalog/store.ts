@@ -10,17 +10,17 @@ import { loadRows, loadVersion, type Stored } from './snapshot/load.ts';
 import type { CatalogRows } from './snapshot-rows.ts';
 import type { BuildIndex, Snapshot } from './types.ts';
 
-/** The current snapshot, kept fresh. A request takes `current()` once and works with that object to its end. */
+/** Keeps the current snapshot up to date. A request calls `current()` once and uses that object to its end. */
 export type CatalogStore = {
   current: () => Snapshot;
-  /** When the current snapshot was last known to be the newest (epoch milliseconds). */
+  /** When the current snapshot was last confirmed to be the newest (epoch milliseconds). */
   confirmedAtMs: () => number;
-  /** Loads the configuration again if it has changed, for the caller that changed it. */
+  /** Reloads the configuration if it has changed, for callers that changed it. */
   refresh: () => Promise<void>;
   stop: () => Promise<void>;
 };
 
-/** Period of the version poll, which finds changes whose notification was lost (milliseconds). */
+/** Interval of the version poll, which finds changes whose notification was lost (milliseconds). */
 export const pollMs = 500;
 
 type CatalogStoreOptions = {
@@ -31,7 +31,7 @@ type CatalogStoreOptions = {
   now: () => number;
 };
 
-/** Loads the catalogue and follows its changes by NOTIFY, and by a poll of its version each 500 ms. */
+/** Loads the catalogue and follows its changes by NOTIFY, and by polling its version every 500 ms. */
 export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
   const { pool, databaseUrl, logger, buildIndex, now } = options;
   let confirmedAtMs = now();
@@ -84,8 +84,8 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
 }
 
 /**
- * The configuration at one instant.
- * @param base an earlier snapshot: campaigns unchanged since then are neither read nor built again, but shared with it
+ * Loads the configuration at one instant.
+ * @param base an earlier snapshot; campaigns unchanged since then are shared with it instead of read again
  */
 export async function loadSnapshot(
   pool: pg.Pool,
@@ -116,15 +116,15 @@ function storedOf(snapshot: Snapshot): Loaded {
 }
 
 /**
- * Names the state of the configuration that a snapshot was loaded with, for good. Its version alone does not: after a
- * failover or a restore, the same number may be given to other changes. A digest of the source tells them apart.
+ * Permanent id of the state of the configuration that a snapshot was loaded with. The version is not enough: after a
+ * failover or restore, the same number may be used for other changes. A digest of the source tells them apart.
  */
 export const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
 
-/** The rows a loaded snapshot was built from. */
+/** Rows that a loaded snapshot was built from. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;
 
-/** Gauges of the snapshot that this process serves; of several on one port, the most outdated one's. */
+/** Registers gauges of this process's snapshot. Of several processes on one port, the most outdated is reported. */
 export function registerCatalogMetrics(
   registry: Registry,
   { current, confirmedAtMs }: { current: () => Snapshot; confirmedAtMs: () => number },

@@ -3,17 +3,14 @@ import type { Publisher, Theme } from './types.ts';
 
 const keyPattern = /^[\p{L}\p{M}\p{N}.-]+$/u;
 
-/**
- * What is wrong with a normalised key; null: nothing. Digits alone are an id
- * (docs/reference/themes-and-rendering.md#themes).
- */
+/** Returns the problem of a normalised key, or null. A key of digits only would be an id (docs/interface.md#themes). */
 export function themeKeyProblem(key: string): string | null {
   if (!keyPattern.test(key)) return 'must consist of letters, digits, hyphens and dots';
   return /^\d+$/.test(key) ? 'must not be a number: numbers are ids' : null;
 }
 
-/** A key made of a theme's name, other than those taken. */
-export function themeKeyFrom(name: string, taken: ReadonlySet<unknown>): string {
+/** Generates a key from a theme's name that is not taken. */
+export function themeKeyFrom(name: string, usedKeys: ReadonlySet<unknown>): string {
   const letters = normaliseName(name)
     .replace(/[^\p{L}\p{M}\p{N}.]+/gu, '-')
     .replace(/^-+/, '');
@@ -24,11 +21,11 @@ export function themeKeyFrom(name: string, taken: ReadonlySet<unknown>): string 
   const base = themeKeyProblem(text) === null ? text : text === '' ? 'theme' : `theme-${text}`;
   for (let number = 1; ; number += 1) {
     const key = number === 1 ? base : `${base}-${number}`;
-    if (!taken.has(key)) return key;
+    if (!usedKeys.has(key)) return key;
   }
 }
 
-/** The theme that a request or a page names by id or key; null: the publisher has none of that name. */
+/** Returns the theme with an id or key, or null if the publisher has none. */
 export function findTheme({ themes, themesByKey }: Publisher, name: string): Theme | null {
   if (name.length > 2 * maxThemeKeyLength) return null;
   const theme = /^\d+$/.test(name) ? themes.get(Number(name)) : themesByKey.get(normaliseName(name));

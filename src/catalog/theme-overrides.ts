@@ -11,14 +11,14 @@ import { buildAppearance, overlay } from './theme-settings.ts';
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;
 
-/** Names of parts that come several times, in the API reference. */
+/** Schema names of parts that occur several times, in the API reference. */
 const partNames: Record<string, string> = {
   buttonYes: 'ThemeButton',
   buttonNo: 'ThemeButton',
   button: 'ThemeOfferwallButton',
 };
 
-/** The shape of an object of defaults, every key optional: the overrides a theme keeps. */
+/** Schema of a theme's overrides: the shape of the defaults, with every key optional. */
 function overridesOf(defaults: object, title?: string): TObject {
   const fields: TProperties = {};
   for (const [name, value] of Object.entries(defaults) as [string, unknown][]) {
@@ -40,11 +40,11 @@ const colorSchemes = ['light', 'dark', 'system'] as const;
 const spacings = ['compact', 'normal', 'relaxed'] as const;
 const maxUnitWidthPx = 2000;
 
-/** Thousandths of the font's size. */
+/** Maximum font metric, in thousandths of the font size. */
 const maxMeasure = 4000;
 const measure = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: maxMeasure, description }));
 
-/** Members of a font that `POST /manage/v1/fonts` measures, all in thousandths of its size. */
+/** Font metrics that `POST /manage/v1/fonts` measures, in thousandths of the font size. */
 export const fontMeasures = {
   ascent: measure('From the baseline to the top of a line.'),
   descent: measure('From the baseline to the bottom of a line.'),
@@ -52,7 +52,7 @@ export const fontMeasures = {
   width: measure('The average width of the letters of English text.'),
 };
 
-/** A font by URL (docs/reference/themes-and-rendering.md#web-fonts). */
+/** Schema of a font by URL (docs/interface.md#web-fonts). */
 const webFont = Type.Object(
   {
     family: Type.Optional(
@@ -92,7 +92,7 @@ export const appearanceOverrides = Type.Object(
 
 type Overrides = Record<'settings' | 'styles' | 'appearance', Record<string, unknown>>;
 
-/** Overrides that say nothing: what they name follows from the publisher and from other fields of the theme. */
+/** Overrides without effect, because their values are derived from the publisher and from other fields of the theme. */
 const derived = [
   'multi_offer_unit',
   'enable_usp',
@@ -108,7 +108,7 @@ const links = [
   'styles/offerwall/offerwall_logo_url',
 ];
 
-/** What the shape does not say: links that clients open, numbers that clients read from texts. */
+/** Checks what the schema cannot express: links that clients open, and texts that clients parse as numbers. */
 export function checkOverrides(theme: Overrides): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   for (const path of links) {
@@ -135,7 +135,7 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** What is wrong with a font's URL; null: nothing. Browsers load `http:` from their own machine alone. */
+/** Returns the problem of a font's URL, or null. Browsers load `http:` only from their own machine. */
 export function fontUrlProblem(text: string): string | null {
   const url = parseUrl(text);
   if (url === null || !new RegExp(fontUrlPattern).test(text)) return 'must be the URL of a woff2 file';
@@ -160,7 +160,7 @@ function checkFont(font: Partial<WebFont> | undefined): ErrorDetail[] {
   );
 }
 
-/** Overrides without effect, and texts that are hard to read. */
+/** Warns about overrides without effect, and about texts with too little contrast. */
 export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
   ...derived
     .filter((name) => Object.hasOwn(theme.settings, name))

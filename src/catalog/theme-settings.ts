@@ -14,10 +14,12 @@ import type { Publisher, Theme } from './types.ts';
 
 type Corner = keyof OfferStyles['popup']['borderRadius'];
 
-/** Clients read a radius as a number: no unit. */
+/** Clients parse a radius as a number without a unit. */
 const plainNumber = /^\d+(\.\d+)?$/;
 
-/** The publisher's settings and styles over the defaults; what is of another type than its default is left out. */
+/**
+ * Merges the publisher's settings and styles into the defaults. Values of another type than their default are ignored.
+ */
 export function buildSettings(
   publisher: Publisher,
   theme: Theme | null,
@@ -47,7 +49,7 @@ export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUr
   return styles;
 }
 
-/** The same in the words of a language, but for what a theme words itself. */
+/** Translates texts that the theme does not override. */
 export const translateSettings = (settings: OfferSettings, language: Language): OfferSettings =>
   translated(settings, defaultSettings, languages[language].texts.endUser.unit.settings);
 
@@ -56,20 +58,20 @@ export const translateStyles = (styles: OfferStyles, language: Language): OfferS
 
 type Words = { readonly [name: string]: string | Words };
 
-/** `given` with each text that is the English default in the other language. */
-function translated<Given extends object>(given: Given, english: object, words: Words): Given {
-  const result = { ...given } as Record<string, unknown>;
+/** Returns `given` with each English default replaced by its translation. */
+function translated<Given extends object>(values: Given, english: object, words: Words): Given {
+  const result = { ...values } as Record<string, unknown>;
   for (const [name, text] of Object.entries(words)) {
-    const [value, known] = [result[name], (english as Record<string, unknown>)[name]];
-    if (typeof text === 'object') result[name] = translated(value as object, known as object, text);
-    else if (value === known) result[name] = text;
+    const [value, englishText] = [result[name], (english as Record<string, unknown>)[name]];
+    if (typeof text === 'object') result[name] = translated(value as object, englishText as object, text);
+    else if (value === englishText) result[name] = text;
   }
   return result as Given;
 }
 
 type Looks = { styles: Theme['styles']; appearance: Theme['appearance'] };
 
-/** null where the theme sets none of it: strict clients then meet no member that they do not know. */
+/** Returns null if the theme sets nothing, so that strict clients get no unknown member. */
 export function buildAppearance(theme: Looks | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
   const font = Object.hasOwn(theme.appearance, 'web_font') && { web_font: noWebFont };
@@ -78,7 +80,7 @@ export function buildAppearance(theme: Looks | null): OfferAppearance | null {
   return built;
 }
 
-/** The dark palette of a theme that sets none: buttons keep the colours that the theme gives them. */
+/** Dark palette of a theme that sets none. Buttons keep the colours of the theme. */
 export function darkStylesOf(overrides: Readonly<Record<string, unknown>>): DarkStyles {
   const { dark } = defaultAppearance;
   const styles = overlay(defaultStyles, overrides);
@@ -98,24 +100,27 @@ export function darkStylesOf(overrides: Readonly<Record<string, unknown>>): Dark
   };
 }
 
-/** A deep copy of `base` with the values of `over` that have the same type. Unknown keys are ignored. */
+/** Deep copy of `base` with the values of `over` that have the same type. Unknown keys are ignored. */
 export function overlay<Base extends object>(base: Base, over: Readonly<Record<string, unknown>>): Base {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(base)) {
-    const given = Object.hasOwn(over, key) ? over[key] : undefined;
-    if (typeof value === 'object') result[key] = overlay(value, isObject(given) ? given : {});
-    else result[key] = isSameType(value, given) ? given : value;
+    const override = Object.hasOwn(over, key) ? over[key] : undefined;
+    if (typeof value === 'object') result[key] = overlay(value, isObject(override) ? override : {});
+    else result[key] = isSameType(value, override) ? override : value;
   }
   return result as Base;
 }
 
-/** Numbers are integers that a client reads as such: beyond 2^53 JSON writes some of them as `1e+21`. */
-const isSameType = (value: unknown, given: unknown): boolean =>
-  typeof given === typeof value && (typeof value !== 'number' || Number.isSafeInteger(given));
+/**
+ * Numbers must be safe integers: beyond 2^53, JSON writes some of them as `1e+21`, which clients cannot read as an
+ * integer.
+ */
+const isSameType = (value: unknown, override: unknown): boolean =>
+  typeof override === typeof value && (typeof value !== 'number' || Number.isSafeInteger(override));
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The publisher's own privacy page, else the one served here. */
+/** URL of the publisher's own privacy page, else of the one served here. */
 export const privacyUrlOf = (publisher: Publisher, publicUrl: string, language: Language = 'en'): string =>
   publisher.privacyUrl ?? `${publicUrl}/privacy/${publisher.sdkId}${language === 'en' ? '' : `?language=${language}`}`;

@@ -5,7 +5,7 @@ import type { Creative, Offer } from './types.ts';
 
 type Translations = TranslationsOf<Offer>;
 
-/** null: there is nothing to choose between. */
+/** Translations of an offer, or null if it has only one language. */
 export function translationsOf(
   { translations = {} }: { translations?: Readonly<Record<string, Translation>> },
   creatives: readonly Creative[],
@@ -13,36 +13,36 @@ export function translationsOf(
   const entries = Object.entries(translations);
   const pictures = new Set(creatives.flatMap(({ language }) => language?.toLowerCase() ?? []));
   if (entries.length === 0 && pictures.size === 0) return null;
-  const texts = new Map(entries.map(([tag, one]) => [tag.toLowerCase(), { tag, texts: one }]));
+  const texts = new Map(entries.map(([tag, translation]) => [tag.toLowerCase(), { tag, texts: translation }]));
   return { texts, pictures, shown: new Map() };
 }
 
-/** Stands for an offer's own texts, and for pictures of no language. */
+/** Key of an offer's original texts, and of pictures without a language. */
 const own = '';
 
 /**
- * The offer as a reader is shown it: each text in the first language of theirs that has it, `pt-BR` before `pt`, else
- * the offer's own. Its `language` is that of the most wanted text.
+ * Returns the offer in a reader's language. Each text is in the first of the reader's languages that has it (`pt-BR`
+ * before `pt`), else the original. `language` is that of the most preferred text.
  */
-export function localise(offer: Offer, wanted: Wanted, publisher: { language: Wanted }): Offer {
+export function localise(offer: Offer, preferred: Wanted, publisher: { language: Wanted }): Offer {
   const { translations } = offer;
   if (translations === null) return offer;
-  const textsIn = textLanguage(offer, translations, wanted, publisher.language.key);
-  const picturesIn = wanted.chain.find((tag) => translations.pictures.has(tag)) ?? own;
+  const textsIn = textLanguage(offer, translations, preferred, publisher.language.key);
+  const picturesIn = preferred.chain.find((tag) => translations.pictures.has(tag)) ?? own;
   let byPictures = translations.shown.get(textsIn);
   if (byPictures === undefined) {
     byPictures = new Map();
     translations.shown.set(textsIn, byPictures);
   }
-  let shown = byPictures.get(picturesIn);
-  if (shown === undefined) {
-    shown = translate(offer, translations, textsIn, picturesIn);
-    byPictures.set(picturesIn, shown);
+  let localised = byPictures.get(picturesIn);
+  if (localised === undefined) {
+    localised = translate(offer, translations, textsIn, picturesIn);
+    byPictures.set(picturesIn, localised);
   }
-  return shown;
+  return localised;
 }
 
-/** The first wanted language that the offer is in; the same chains of a few tags serve all offers of an answer. */
+/** First preferred language that the offer has. All offers of a response share the same few chains of tags. */
 function textLanguage(
   { language }: Offer,
   { texts }: Translations,
@@ -59,15 +59,16 @@ function textLanguage(
 
 function translate(offer: Offer, { texts }: Translations, textsIn: string, picturesIn: string): Offer {
   const creatives = inLanguage(offer.creatives, picturesIn);
-  const found = texts.get(textsIn);
-  if (found === undefined) return { ...offer, creatives, translations: null };
-  const chain = chainOf(found.tag);
+  const translation = texts.get(textsIn);
+  if (translation === undefined) return { ...offer, creatives, translations: null };
+  const chain = chainOf(translation.tag);
   const text = (name: TranslatedText, untranslated: string): string =>
-    chain.map((tag) => texts.get(tag)?.texts[name]).find((one) => one !== undefined && one !== '') ?? untranslated;
+    chain.map((tag) => texts.get(tag)?.texts[name]).find((candidate) => candidate !== undefined && candidate !== '') ??
+    untranslated;
   const { copy, campaign } = offer;
   return {
     ...offer,
-    language: found.tag,
+    language: translation.tag,
     translations: null,
     copy: {
       title: text('title', copy.title),
@@ -86,7 +87,7 @@ function translate(offer: Offer, { texts }: Translations, textsIn: string, pictu
   };
 }
 
-/** Of each type of picture those of the language, where there are any, else those of no language. */
+/** Pictures of each type in the language, or those without a language if there are none. */
 function inLanguage(creatives: readonly Creative[], tag: string): readonly Creative[] {
   const isIn = ({ language }: Creative): boolean => language?.toLowerCase() === tag;
   const translated = new Set(creatives.filter(isIn).map(({ creativeType }) => creativeType));
@@ -95,6 +96,6 @@ function inLanguage(creatives: readonly Creative[], tag: string): readonly Creat
   );
 }
 
-/** The texts of an offer in its other languages, for rules that read them. */
+/** Texts of an offer in its other languages, for rules that search them. */
 export const allTextsOf = ({ translations }: { translations: Offer['translations'] }): Translation[] =>
   translations === null ? [] : [...translations.texts.values()].map(({ texts }) => texts);

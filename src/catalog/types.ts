@@ -12,13 +12,13 @@ export type Unit = 'sou' | 'mou';
 
 export type Theme = {
   id: number;
-  /** Normalised; names it in requests and pages. */
+  /** Normalised key; requests and pages name the theme by it. */
   key: string;
   name: string;
   unit: Unit;
   uspEnabled: boolean;
   uspCheckAll: boolean;
-  /** null, here and below: as the publisher. */
+  /** Null, here and below, uses the publisher's value. */
   offersPerResponse: number | null;
   deliveryPercentage: number | null;
   unitEnabled: boolean | null;
@@ -28,7 +28,7 @@ export type Theme = {
   appearance: Readonly<Record<string, unknown>>;
 };
 
-/** null: as the theme, else the publisher. */
+/** A placement; null uses the theme's value, else the publisher's. */
 export type Placement = {
   name: string;
   themeId: number | null;
@@ -37,19 +37,19 @@ export type Placement = {
   unitEnabled: boolean | null;
 };
 
-/** Which offers may or may not be shown at positions of a placement. */
+/** Rule about which offers may be shown at positions of a placement. */
 export type SequenceRule = {
   id: number;
-  /** null: all placements. */
+  /** Placement of the rule; null for all placements. */
   placement: string | null;
-  /** 1 to 10; null: all positions. */
+  /** Positions from 1 to 10; null for all positions. */
   positions: readonly number[] | null;
   effect: 'allow' | 'deny';
   match: SequenceMatch;
   weight: number;
 };
 
-/** What is never shown, and what alone is: of each list that has entries an offer must match one. */
+/** Block lists and allow lists. An offer must match an entry of each allow list that has entries. */
 export type OfferLists = {
   blocked: {
     categories: string[];
@@ -62,37 +62,37 @@ export type OfferLists = {
   allowed: { categories: string[]; brands: string[]; advertisers: number[]; domains: string[] };
 };
 
-/** The rules of a publisher as they are stored (docs/reference/management.md#block-rules). */
+/** Block rules of a publisher as stored (docs/interface.md#controls). */
 export type StoredControls = OfferLists & {
-  /** Beside those for all placements, by normalised name. */
+  /** Additional rules by normalised name of the placement. */
   placements: Record<string, OfferLists>;
   separate: { categories: boolean; competitors: (string | number)[] };
-  /** Money for 1,000 impressions, by placement. */
+  /** Minimum revenue for 1,000 impressions, by placement. */
   floors: Record<string, number>;
 };
 
-/** The rule of a publisher that keeps an offer from being shown, and what of it matched. */
+/** Rule of a publisher that blocks an offer, with the value that matched. */
 export type Block = {
   by:
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor')
-    /** It is on none of the entries of a list: what of the offer was looked for. */
+    /** The offer matches no entry of a list; `value` is the offer's value. */
     | ('not_category' | 'not_brand' | 'not_advertiser' | 'not_domain');
   value: string;
-  /** Whose rule it is; absent: of all placements. */
+  /** Placement of the rule; absent for a rule for all placements. */
   placement?: string;
 };
 
 export type FindBlock = (offer: Offer) => Block | null;
 
-/** The rules of a publisher, ready to be applied. */
+/** Compiled block rules of a publisher. */
 export type Controls = {
   stored: StoredControls;
-  /** The first rule that blocks an offer; found once for each. */
+  /** First rule that blocks an offer, cached for each offer. */
   blockOf: FindBlock;
-  /** The first rule of a placement that blocks an offer there, by placement. */
+  /** First rule of a placement that blocks an offer there, by placement. */
   placements: ReadonlyMap<string, FindBlock>;
   separateCategories: boolean;
-  /** Least expected revenue of an impression (millionths), by placement. */
+  /** Minimum expected revenue of an impression (millionths), by placement. */
   floors: ReadonlyMap<string, number>;
 };
 
@@ -105,41 +105,41 @@ export type Publisher = {
   offersPerResponse: number;
   /** Share of users who get offers, 0 to 100. */
   deliveryPercentage: number;
-  /** Answers every request as if in dev mode. */
+  /** Treats every request as if in dev mode. */
   testMode: boolean;
   timeZone: string;
-  /** Of fetches that ask for none, and of offers that do not say theirs. */
+  /** Language of fetches that do not request one, and of offers without a language. */
   language: Wanted;
   currencyName: string;
   currencyMultiplier: number;
-  /** Currency of converted totals; null: none are shown. */
+  /** Currency of converted totals; null shows no totals. */
   reportingCurrency: string | null;
-  /** Rates from the last days on; earlier ones are read by reports only. */
+  /** Exchange rates of the last days. Only reports read earlier ones. */
   exchangeRates: ExchangeRates;
   uspEnabled: boolean;
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   ownEvents: readonly string[];
   privacyUrl: string | null;
-  /** Plain text of the privacy page; empty: the default text. */
+  /** Plain text of the privacy page; empty for the default text. */
   privacyText: string;
-  /** CSP host sources of pages that may frame the offerwall. */
+  /** CSP host sources of pages that may embed the offerwall in a frame. */
   frameHosts: readonly string[];
-  /** Normalised name of the placement of fetches that name none; null: they are refused. */
+  /** Normalised name of the placement for fetches that do not name one; null rejects such fetches. */
   defaultPlacement: string | null;
-  /** Parts of user agents, in lower case, that are never taken for robots. */
+  /** Parts of user agents, in lower case, that are never treated as robots. */
   allowedUserAgents: readonly string[];
-  /** Paid events that are posted back. */
+  /** Paid events that are sent as postbacks. */
   postbackEvents: readonly PostbackEvent[];
   /** Whether an endpoint receives postbacks. */
   hasPostbacks: boolean;
   /** Custom attributes that ranking does not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
-  /** Whether there may be attributes of its users. */
+  /** Whether its users may have stored attributes. */
   keepsAttributes: boolean;
-  /** Ids of its audiences, by key. */
+  /** Ids of its audiences by key. */
   audiences: ReadonlyMap<string, number>;
-  /** Its block rules; null: none. */
+  /** Block rules; null if there are none. */
   controls: Controls | null;
   themes: ReadonlyMap<number, Theme>;
   themesByKey: ReadonlyMap<string, Theme>;
@@ -147,22 +147,22 @@ export type Publisher = {
   placements: ReadonlyMap<string, Placement>;
   index: OfferIndex;
   sequenceRules: readonly SequenceRule[];
-  /** Those that are not over; null: none. */
+  /** Experiments that are not over; null if there are none. */
   experiments: readonly Experiment[] | null;
 };
 
-/** A publisher's offers as the decision engine indexes them; here only `offers`, its source, is known. */
+/** Index of a publisher's offers, built by the decision engine. This module knows only `offers`. */
 export type OfferIndex = { readonly offers: readonly Offer[] };
 
 export type IndexSource = {
   publisher: Pick<Publisher, 'id' | 'timeZone' | 'language' | 'controls'>;
-  /** Every offer provisioned to the publisher that is not removed. */
+  /** Offers that are provisioned to the publisher and not removed. */
   offers: readonly Offer[];
   /** Time zone of a campaign's owner, for its total caps. */
   timeZoneOf: (publisherId: number) => string;
 };
 
-/** Builds the index of a publisher; the caller may do other work at each `yield`. */
+/** Builds the index of a publisher. The caller may do other work at each `yield`. */
 export type BuildIndex = (source: IndexSource) => Generator<void, OfferIndex>;
 
 export type ApiKey = {
@@ -170,13 +170,13 @@ export type ApiKey = {
   name: string;
   publisherId: number;
   permissions: ReadonlySet<Permission>;
-  /** Calls per second; null: no limit. */
+  /** Maximum calls per second; null for no limit. */
   rateLimitPerS: number | null;
   /** What its calls count against: its own limit, and those of the keys that made it. */
   limits: readonly KeyLimit[];
   /** Epoch milliseconds; null: never. */
   expiresAtMs: number | null;
-  /** null: none but its permissions. */
+  /** Restrictions beyond its permissions; null for none. */
   restrictions: KeyRestrictions | null;
 };
 
@@ -188,32 +188,35 @@ export type Creative = {
   isPrimary: boolean;
   /** File type, such as `png`. */
   type: string;
-  /** Pixels. */
+  /** Width and height (pixels). */
   width: number;
   height: number;
-  /** null: served by this service. */
+  /** External URL; null if this service serves the picture. */
   url: string | null;
-  /** BCP 47 tag of the readers it is for; null: all. */
+  /** BCP 47 tag of the readers it is for; null for all readers. */
   language: string | null;
   userId: number;
 };
 
 export type Payout = {
   kind: PayoutKind;
-  /** Millionths of the currency per click, conversion or 1,000 impressions; `cps`: of a percent of the sale. */
+  /**
+   * Millionths of the currency per click, conversion or 1,000 impressions; for `cps`, millionths of a percent of the
+   * sale.
+   */
   amountMicros: number;
-  /** ISO 4217. */
+  /** ISO 4217 code. */
   currency: string;
 };
 
-/** A publisher's permission to show a campaign, with overrides (null: as the campaign). */
+/** A publisher's permission to show a campaign, with overrides (null uses the campaign's value). */
 export type Provision = {
   publisherId: number;
   active: boolean;
   payoutMicros: number | null;
   priority: number | null;
   frequencyCaps: readonly FrequencyCap[] | null;
-  /** In addition to the campaign's; counted at this publisher alone. */
+  /** Caps in addition to the campaign's, counted at this publisher only. */
   totalCaps: readonly TotalCap[] | null;
 };
 
@@ -226,34 +229,34 @@ export type Campaign = {
   name: string;
   category: string;
   tags: readonly string[];
-  /** Neither paused, stopped nor removed. */
+  /** Whether it is neither paused, stopped nor removed. */
   active: boolean;
-  /** What of it the kill switch stops; null: nothing. */
+  /** Level at which the kill switch stops it; null if it is not stopped. */
   stopped: 'campaign' | 'advertiser' | null;
-  /** Lower is shown first. */
+  /** Priority; lower numbers are shown first. */
   priority: number;
-  /** Higher is shown first where no offer of the same priority pays; else expected revenue decides. */
+  /** Weight; higher weights come first if no offer of the same priority pays. Otherwise expected revenue decides. */
   weight: number;
-  /** `fixed`: by weight alone, before those whose expected revenue decides. */
+  /** `fixed` ranks by weight only, before the campaigns that are ranked by expected revenue. */
   ranking: 'learned' | 'fixed';
   isProduct: boolean;
   isLoyalty: boolean;
   offerDescription: string;
-  /** https destination; may hold macros such as `{click_id}`. */
+  /** Destination (https); may contain macros such as `{click_id}`. */
   landingUrl: string;
   clickIdParam: string;
-  /** How long a "no thanks" excludes the campaign for the user (days); null: without end. */
+  /** How long a "no thanks" excludes the campaign for the user (days); null for no end. */
   optOutDays: number | null;
-  /** How far what is booked may go beyond a budget (0 to 100). */
+  /** How far bookings may exceed a budget (0 to 100 percent). */
   overspendPercent: number;
   goal: Goal | null;
-  /** When it was first active (epoch milliseconds); null: never, or unknown. */
+  /** First activation (epoch milliseconds); null if never, or unknown. */
   activatedAtMs: number | null;
   payout: Payout;
   rules: CampaignRules;
-  /** By publisher, inactive ones included. The campaign is served to no other publisher. */
+  /** Provisions by publisher, including inactive ones. The campaign is served to no other publisher. */
   provisions: ReadonlyMap<number, Provision>;
-  /** Images of all its offers. */
+  /** Creatives of all its offers. */
   creatives: readonly Creative[];
 };
 
@@ -261,12 +264,12 @@ export type Offer = {
   id: number;
   publisherId: number;
   campaign: Campaign;
-  /** Neither paused, stopped nor removed. */
+  /** Whether it is neither paused, stopped nor removed. */
   active: boolean;
-  /** What of it the kill switch stops, or `codes`: none is left; null: nothing. */
+  /** Level at which the kill switch stops it, or `codes` if no code is left; null if it is not stopped. */
   stopped: 'offer' | 'codes' | Campaign['stopped'];
   weight: number;
-  /** BCP 47 tag of its texts; null: the publisher's. */
+  /** BCP 47 tag of its texts; null for the publisher's language. */
   language: string | null;
   translations: Translations<Offer> | null;
   copy: OfferCopy;
@@ -286,8 +289,8 @@ export type Snapshot = {
   version: number;
   publishers: ReadonlyMap<number, Publisher>;
   publishersBySdkId: ReadonlyMap<string, Publisher>;
-  /** By hex sha256 of the key. */
+  /** Keys by their SHA-256 (hex). */
   keys: ReadonlyMap<string, ApiKey>;
-  /** Every offer that tokens may refer to, paused and recently removed ones included. */
+  /** Every offer that tokens may refer to, including paused and recently removed ones. */
   offers: ReadonlyMap<number, Offer>;
 };

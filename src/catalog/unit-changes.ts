@@ -10,10 +10,10 @@ import { getControls, setControls, storedOf } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
-/** What a unit is to be like from now on. `unit_enabled` false: it shows nothing. */
+/** Changes of a unit. `unit_enabled` false turns it off. */
 export type UnitChanges = Omit<ArmChanges, 'labels' | 'ranking'> & { unit_enabled?: boolean };
 
-/** A row that was written: what it had and has, by field. `made`: a theme that was not there before. */
+/** A row that was written, with its old and new values by field. `made` marks a theme that was created. */
 export type WrittenRow = {
   resource: 'placements' | 'themes' | 'controls';
   key: string;
@@ -25,12 +25,12 @@ const resources: Record<'placements' | 'themes', Resource> = { placements, theme
 const partly = { ifMatch: null, replace: false };
 
 /**
- * Writes what a unit is to be like into placements, their themes and the floors of the publisher, each change into the
- * audit log. A theme that is also used elsewhere stays as it is: the placements get a copy.
- * @param named normalised names; null: all placements that there are
- * @param suffix of the names of copied themes
- * @returns what was written, in this order
- * @throws AppError conflict: there is no theme to write settings to; invalid_request: a theme was removed
+ * Writes changes of a unit into placements, their themes and the publisher's floors, and into the audit log. A theme
+ * that is also used elsewhere stays unchanged; the placements get a copy.
+ * @param named normalised names; null for all existing placements
+ * @param suffix suffix of the names of copied themes
+ * @returns the written rows, in order
+ * @throws AppError conflict if there is no theme for the settings; invalid_request if a theme was removed
  */
 export async function writeUnitChanges(
   work: Work,
@@ -42,12 +42,12 @@ export async function writeUnitChanges(
     'select name from placements where publisher_id = $1 order by name',
     [work.publisherId],
   );
-  const known = rows.map(({ name }) => name);
-  const names = named ?? known;
+  const placementNames = rows.map(({ name }) => name);
+  const names = named ?? placementNames;
   const { settings, floor, ...ofPlacement } = changes;
   const written: WrittenRow[] = [];
   for (const name of names) {
-    if (!known.includes(name)) await createRow(placements, work, { name });
+    if (!placementNames.includes(name)) await createRow(placements, work, { name });
     written.push(...(await write(work, 'placements', name, ofPlacement)));
   }
   if (settings !== undefined) written.push(...(await writeSettings(work, names, { settings, suffix })));
@@ -56,7 +56,7 @@ export async function writeUnitChanges(
 }
 
 /**
- * Writes back what was there before.
+ * Restores the previous values.
  * @throws AppError conflict naming the fields that were changed since
  */
 export async function undoUnitChanges(work: Work, written: readonly WrittenRow[]): Promise<void> {
@@ -80,7 +80,10 @@ async function currentOf(work: Work, { resource, key }: WrittenRow): Promise<Fie
   return resource === 'controls' ? floorsOf(work) : getRow(resources[resource], work, key, 'for update');
 }
 
-/** Changes fields of a row. @returns empty: they are so already */
+/**
+ * Changes fields of a row.
+ * @returns an empty list if they already have these values
+ */
 async function write(
   work: Work,
   resource: 'placements' | 'themes',
@@ -99,7 +102,7 @@ async function write(
 
 type Settings = { settings: Fields; suffix: string };
 
-/** Into the themes of placements. */
+/** Writes settings into the themes of placements. */
 async function writeSettings(work: Work, names: readonly string[], { settings, suffix }: Settings) {
   const { rows } = await work.executor.query<{ id: number | null; used: string[]; elsewhere: boolean }>(
     `select t.id, array_agg(p.name order by p.name) filter (where p.name = any($2)) as used,
@@ -141,19 +144,19 @@ const nobody = () => undefined;
 const floorsOf = async (work: Work): Promise<Readonly<Record<string, number>>> =>
   (await getControls(work, String(work.publisherId), nobody)).view.floors;
 
-/** Floors by placement; null and undefined: none. */
-async function writeFloors(work: Work, wanted: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
+/** Sets floors by placement; null and undefined remove them. */
+async function writeFloors(work: Work, newFloors: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
   const key = String(work.publisherId);
   const { view } = await getControls(work, key, nobody);
   const { floors } = view;
   const fields = Object.fromEntries(
-    Object.entries(wanted)
+    Object.entries(newFloors)
       .map(([name, floor]) => [name, { old: ownOf(floors, name) ?? null, new: floor ?? null }] as const)
       .filter(([, { old, new: now }]) => !isSame(old, now)),
   );
   if (Object.keys(fields).length === 0) return [];
   const after = Object.fromEntries(
-    Object.entries({ ...floors, ...wanted }).filter(([, floor]) => floor !== null && floor !== undefined),
+    Object.entries({ ...floors, ...newFloors }).filter(([, floor]) => floor !== null && floor !== undefined),
   );
   await setControls(work, key, { ...storedOf(view), floors: after }, { ifMatch: null, dryRun: false }, nobody);
   return [{ resource: 'controls', key, fields }];

@@ -1,4 +1,4 @@
-/** Macros of landing pages (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/** Macros of landing URLs (docs/interface.md#tracking). */
 export const landingMacros = [
   'click_id',
   'session_id',

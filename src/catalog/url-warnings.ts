@@ -6,5 +6,5 @@ import { offers } from './resources/offers.ts';
 
 const kinds = { campaigns, creatives, offers };
 
-/** Warns about macros in URLs of a row, or of changes of one. */
+/** Warns about macros in URLs of a row or of changes to it. */
 export const urlWarningsOf = (kind: ReviewedKind, values: Values): Warning[] => kinds[kind].warnOfUrls?.(values) ?? [];

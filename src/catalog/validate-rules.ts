@@ -25,11 +25,11 @@ const maxDetails = 20;
 
 /**
  * Validates the rules of a campaign.
- * @param isZone whether a schedule may name a time zone; earlier releases stored names that are refused now
- * @returns one problem for each invalid field; empty: valid
+ * @param isZone whether a schedule may use a time zone; earlier releases stored names that are now rejected
+ * @returns one problem for each invalid field; empty if all are valid
  */
 export function checkRules(rules: unknown, isZone: (name: string) => boolean = isKnownZone): ErrorDetail[] {
-  const checkKnown = (known: CampaignRules): ErrorDetail[] => checkKnownRules(known, isZone);
+  const checkKnown = (validRules: CampaignRules): ErrorDetail[] => checkKnownRules(validRules, isZone);
   const details = checked(campaignRules, rules, checkKnown);
   const rest = withoutInvalid(rules, details);
   if (details.length === 0 || !Value.Check(campaignRules, rest)) return details;
@@ -37,16 +37,16 @@ export function checkRules(rules: unknown, isZone: (name: string) => boolean = i
   return [...details, ...others].slice(0, maxDetails);
 }
 
-const checkKnownRules = (known: CampaignRules, isZone: (name: string) => boolean): ErrorDetail[] => [
-  ...checkTargeting(known),
-  ...checkSchedule(known.schedule ?? {}, isZone),
-  ...(known.conditions === undefined ? [] : checkCondition(known.conditions, '/conditions')),
-  ...checkFrequencyCaps(known.frequency_caps, '/frequency_caps'),
-  ...checkTotalCaps(known.total_caps, '/total_caps'),
-  ...repeated(known.exclusion_groups, '/exclusion_groups', (group) => group),
+const checkKnownRules = (validRules: CampaignRules, isZone: (name: string) => boolean): ErrorDetail[] => [
+  ...checkTargeting(validRules),
+  ...checkSchedule(validRules.schedule ?? {}, isZone),
+  ...(validRules.conditions === undefined ? [] : checkCondition(validRules.conditions, '/conditions')),
+  ...checkFrequencyCaps(validRules.frequency_caps, '/frequency_caps'),
+  ...checkTotalCaps(validRules.total_caps, '/total_caps'),
+  ...repeated(validRules.exclusion_groups, '/exclusion_groups', (group) => group),
 ];
 
-/** Rules without the parts that have errors, so that those of the others are found as well. */
+/** Returns rules without their invalid parts, so that the other parts can be checked as well. */
 function withoutInvalid(rules: unknown, details: readonly ErrorDetail[]): unknown {
   const isObject = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -63,7 +63,7 @@ function withoutInvalid(rules: unknown, details: readonly ErrorDetail[]): unknow
   return rest;
 }
 
-/** As `checkRules`, for the caps of a provisioning; null: not overridden. */
+/** Validates the caps of a provisioning like `checkRules`; null means not overridden. */
 export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: unknown }): ErrorDetail[] {
   const of = <T>(
     schema: TSchema,
@@ -73,7 +73,7 @@ export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: u
   ): ErrorDetail[] =>
     value === null || value === undefined
       ? []
-      : checked(schema, value, (known: T) => check(known, '')).map((detail) => ({
+      : checked(schema, value, (caps: T) => check(caps, '')).map((detail) => ({
           ...detail,
           path: path + detail.path,
         }));
@@ -83,7 +83,7 @@ export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: u
   ];
 }
 
-/** As `checkRules`, for a sequence rule. */
+/** Validates a sequence rule like `checkRules`. */
 export function checkSequenceRule(rule: unknown): ErrorDetail[] {
   return checked(sequenceRule, rule, ({ positions, match, placement }: SequenceRuleBody) => [
     ...(placement === null || placement === normaliseName(placement)
@@ -102,7 +102,7 @@ export function checkSequenceRule(rule: unknown): ErrorDetail[] {
 
 const empty = (path: string): ErrorDetail => ({ path, message: 'is empty; leave it out or list something' });
 
-/** Checks the schema first; `check` runs only on values that satisfy it. */
+/** Checks the schema first, and runs `check` only on values that satisfy it. */
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
   const errors = schemaErrors(schema, value, maxDetails);
   if (errors.length > 0) return errors;
@@ -128,21 +128,21 @@ function checkTargetList(name: TargetingKey, list: TargetList): ErrorDetail[] {
   if (list.include === undefined && list.exclude === undefined)
     return [{ path, message: 'must list what is included or excluded' }];
   const details: ErrorDetail[] = [];
-  const seen = new Map<string, string>();
+  const pathByValue = new Map<string, string>();
   for (const side of ['include', 'exclude'] as const) {
     const values = list[side];
     if (values?.length === 0) details.push(empty(`${path}/${side}`));
     for (const [index, value] of (values ?? []).entries()) {
       const at = `${path}/${side}/${index}`;
       const message = targetMessage(name, value);
-      const earlier = seen.get(value.toLowerCase());
+      const earlier = pathByValue.get(value.toLowerCase());
       if (message !== null) details.push({ path: at, message });
       else if (earlier !== undefined)
         details.push({
           path: at,
           message: earlier === side ? `${value} is listed twice` : `${value} is both included and excluded`,
         });
-      seen.set(value.toLowerCase(), side);
+      pathByValue.set(value.toLowerCase(), side);
     }
   }
   return details;
@@ -231,11 +231,11 @@ function repeated<T>(
   keyOf: (item: T) => string,
   message = 'is listed twice',
 ): ErrorDetail[] {
-  const seen = new Set<string>();
+  const seenKeys = new Set<string>();
   return (list ?? []).flatMap((item, index) => {
     const key = keyOf(item);
-    if (seen.has(key)) return [{ path: `${path}/${index}`, message }];
-    seen.add(key);
+    if (seenKeys.has(key)) return [{ path: `${path}/${index}`, message }];
+    seenKeys.add(key);
     return [];
   });
 }

@@ -3,20 +3,20 @@ import { type Resource, type Values, type View, viewSchema, type Warning } from 
 import type { Work } from './unit-of-work.ts';
 
 /**
- * Additions of later modules to the rows of a kind, such as what was spent of a campaign's budgets: no part of the
- * row, nor of its ETag, and left out where it is sent back.
+ * Fields that other modules add to the rows of a kind, such as the spent budget of a campaign. They are not part of the
+ * row or its ETag, and are ignored in requests.
  */
 export type Additions = {
   fields: TProperties;
-  /** The values of all fields, for each of some rows. */
+  /** Reads the values of all added fields for some rows. */
   read: (work: Work, rows: readonly View[]) => Promise<(row: View) => Values>;
-  /** Warnings about a row from those modules. */
+  /** Warnings of other modules about a row. */
   warn: (work: Work, row: View) => Promise<Warning[]>;
-  /** Filters of lists by added fields, by the name of the field. */
+  /** Filters of lists by added fields, by field name. */
   filters?: Readonly<Record<string, AddedFilter>>;
 };
 
-/** A filter by a computed field: its values, and the ids of the publisher's rows that have one of them. */
+/** Filter by a computed field: its possible values, and a function that finds the publisher's rows with a value. */
 export type AddedFilter = {
   values: readonly string[];
   findIds: (work: Work, value: string) => Promise<number[]>;
@@ -36,19 +36,19 @@ export const bothAdditions = (one: Additions | undefined, other: Additions): Add
         filters: { ...one.filters, ...other.filters },
       };
 
-/** By the name of the kind. */
+/** Additions by the name of the kind. */
 export type AllAdditions = Readonly<Record<string, Additions | undefined>>;
 
 type Kind = { name: string };
 
-/** A row as answers show it. */
+/** Schema of a row in responses. */
 export function shownSchema(additions: AllAdditions, resource: Resource): TObject {
   const view = viewSchema(resource);
   const fields = additions[resource.name]?.fields;
   return fields === undefined ? view : Type.Object({ ...view.properties, ...fields }, { title: view.title ?? '' });
 }
 
-/** Rows as answers show them. */
+/** Adds the added fields to rows, for responses. */
 export async function withAdditions(
   additions: AllAdditions,
   resource: Kind,
@@ -66,7 +66,7 @@ export const warningsBeside = async (
   row: View,
 ): Promise<Warning[]> => (await additions[resource.name]?.warn(work, row)) ?? [];
 
-/** Fields of a body without those that are only added. */
+/** Removes added fields from a body. */
 export function withoutAdditions(additions: AllAdditions, resource: Kind, fields: unknown): unknown {
   const added = additions[resource.name]?.fields;
   if (added === undefined || typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;

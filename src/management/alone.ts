@@ -2,7 +2,10 @@ import { AppError } from '../platform/errors.ts';
 
 export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
 
-/** Runs one piece of work of a publisher at a time, which would take much memory or time. @param what names it */
+/**
+ * Runs work that takes much memory or time one at a time for each publisher.
+ * @param what name of the work, for error messages
+ */
 export function createAlone(what: string): Alone {
   const running = new Set<number>();
   return async (publisherId, work) => {

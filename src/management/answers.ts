@@ -11,25 +11,25 @@ export const warningSchema = Type.Array(Type.Object({ path: Type.String(), messa
 
 type Added = { additions: AllAdditions };
 
-/** One row of a kind, as the calls answer it. */
+/** Schema of a response with one row. */
 export const answerOf = ({ additions }: Added, resource: Resource): TObject =>
   Type.Object(
     { message: Type.String(), data: shownSchema(additions, resource), warnings: warningSchema },
     { title: `${schemaNameOf(resource)}Answer` },
   );
 
-/** A row as an answer, with its ETag. */
-export async function rowAnswer({ additions }: Added, resource: Resource, work: Work, view: View, said: Said) {
+/** Response with a row and its ETag. */
+export async function rowAnswer({ additions }: Added, resource: Resource, work: Work, view: View, outcome: Outcome) {
   const [data] = await withAdditions(additions, resource, work, [view]);
   const warnings: Warning[] = [
     ...((await resource.warn?.(view, work)) ?? []),
     ...(await warningsBeside(additions, resource, work, view)),
   ];
   return {
-    status: said.status ?? 200,
-    body: { message: said.message, data, warnings },
+    status: outcome.status ?? 200,
+    body: { message: outcome.message, data, warnings },
     headers: { etag: etagOf(view) },
   };
 }
 
-type Said = { message: string; status?: number };
+type Outcome = { message: string; status?: number };

@@ -1,13 +1,16 @@
 import { AppError } from '../platform/errors.ts';
 import type { Values } from './resource.ts';
 
-/** A picture that was handed in, checked and measured (pixels). */
+/** An uploaded picture, validated and measured (pixels). */
 export type HandedIn = { bytes: Buffer; type: string; size: { width: number; height: number } };
 
-/** What would have been saved: `rowId` null, a new row. `picture`: of a new creative, or the first of a new offer. */
+/**
+ * A proposed change; `rowId` is null for a new row. `picture` is that of a new creative, or the first one of a new
+ * offer.
+ */
 export type Proposal = { resource: string; rowId: number | null; changes: Values; note?: string; picture?: HandedIn };
 
-/** The publisher approves such changes before they are live: what was to be saved can be proposed as a draft. */
+/** The publisher requires approval of such changes before they go live. They can be proposed as a draft. */
 export class ApprovalRequired extends AppError {
   readonly proposal: Proposal;
   constructor(proposal: Proposal) {
@@ -16,7 +19,7 @@ export class ApprovalRequired extends AppError {
   }
 }
 
-/** For `catch`: what needs approval is proposed with its picture. */
+/** Handler for `catch` that adds the picture to a proposal. */
 export const withPicture =
   (picture: HandedIn) =>
   (err: unknown): never => {

@@ -11,11 +11,12 @@ type Change = {
   after: View | null;
 };
 
-/** Fields that only say that something changed. */
+/** Fields that are not logged, because they only tell that something changed. */
 const unlogged = new Set(['updated_at', 'created_at']);
 
 /**
- * Writes down who changed what: every field that differs, old and new. Views hold no secrets, so the log holds none.
+ * Writes an audit log entry: who changed a row, with the old and new value of every field that differs. Views contain
+ * no secrets, and neither does the log.
  */
 export async function audit(work: Work, { resource, action, before, after }: Change): Promise<void> {
   const row = (after ?? before) as View;
@@ -46,8 +47,9 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
 }
 
 /**
- * SQL of an insert that records updates which the server made by itself; for use in a larger statement. The log of a
- * publisher is locked until the commit (migrations/0036-audit-chain.sql), so those of several are in a fixed order.
+ * SQL of an insert that records updates by the server itself, for use in a larger statement. A publisher's log is
+ * locked until the commit (migrations/0036-audit-chain.sql), so the logs of several publishers are locked in a fixed
+ * order.
  * @param rows SQL that selects publisher_id, resource_id and changes (`{ field: { old, new } }`)
  */
 export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): string => `insert into audit_log
@@ -58,5 +60,5 @@ export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): s
 /** Actor label of the dispatcher, which disables endpoints that keep failing. */
 export const dispatcherLabel = 'dispatcher';
 
-/** `label`: the part of the server, as the log names it. */
+/** Updates by the server. `label` names the part of the server in the log. */
 type SystemUpdates = { label: string; resource: string; rows: string };

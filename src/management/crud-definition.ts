@@ -11,10 +11,10 @@ import type { ManagementClient } from './page-client.ts';
 import type { Resource, Values, View } from './resource.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** The row of an edit page; `view` null: a new one. */
+/** Row of an edit page; `view` is null for a new row. */
 export type Editing = { view: View | null; values: Values };
 
-/** Figures that are not the row's own: columns of the list, read at once for all its rows, and a card on its page. */
+/** Figures of rows: columns of the list, read at once for all its rows, and a card on the page of a row. */
 export type Figures<C extends PageContext> = {
   columns: readonly Column[];
   cells: (context: C, rows: readonly View[]) => Promise<(row: View) => Cell[]>;
@@ -22,12 +22,12 @@ export type Figures<C extends PageContext> = {
 };
 
 /**
- * The pages of one resource: a list, and a form that creates, changes and removes a row. Its texts are getters, such as
- * `get title() { return t('campaigns.title'); }`: each request reads them in its own language.
+ * Definition of the pages of one resource: a list, and a form that creates, changes and removes rows. Its texts are
+ * getters, such as `get title() { return t('campaigns.title'); }`, because each request reads them in its own language.
  */
 export type Crud<C extends PageContext> = {
   resource: Resource;
-  /** Below the prefix of the pages. */
+  /** Path below the prefix of the pages. */
   path: string;
   nav: string;
   icon: IconName;
@@ -39,7 +39,7 @@ export type Crud<C extends PageContext> = {
   cells: (context: C, row: View) => Cell[];
   figures?: Figures<C>;
   empty: { title: string; text: string };
-  /** Filters beside the search of the list. */
+  /** Filters of the list, in addition to its search. */
   filters?: (context: C) => Promise<Html>;
   /** Query parameters of the filters. */
   filterNames?: readonly string[];
@@ -48,54 +48,54 @@ export type Crud<C extends PageContext> = {
   toForm?: (values: Values, context: C) => FormValues;
   /** Converts form values to a row's values. */
   read: (fields: Fields, context: C) => Values;
-  /** Puts errors of a row's values to the fields that show them. */
+  /** Moves errors of a row's values to the fields that show them. */
   errorsToForm?: (errors: FieldErrors, fields: Fields) => FieldErrors;
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
-  /** Shown beside the form, such as a preview. */
+  /** Content next to the form, such as a preview. */
   beside?: (context: C, editing: Editing) => Html | Promise<Html>;
-  /** Whether `beside` shows what is typed (`preview.js`). */
+  /** Whether `beside` shows the current values of the form (`preview.js`). */
   previewed?: boolean;
-  /** Shown above the form of an existing row. */
+  /** Content above the form of an existing row. */
   notice?: (context: C, view: View) => Promise<Html>;
-  /** Shown below the form of an existing row. */
+  /** Content below the form of an existing row. */
   below?: (context: C, view: View) => Html | Promise<Html>;
-  /** Buttons beside the title of an existing row. */
+  /** Buttons next to the title of an existing row. */
   actions?: (context: C, view: View) => Html;
   assets?: readonly AssetName[];
-  /** The page instead of the form of a new row, where one cannot be created yet. */
+  /** Page to show instead of the form of a new row if none can be created yet. */
   blocked?: (context: C) => Promise<Html | null>;
-  /** Values of a new row other than the resource's defaults. */
+  /** Values of a new row that differ from the resource's defaults. */
   initial?: (context: C) => Values;
-  /** Creates a row of a form that may have a file; absent: of its values alone. */
+  /** Creates a row from a form that may have a file. By default, only the values are used. */
   create?: (context: C, values: Values, upload: Upload | null) => Promise<View>;
-  /** Default: redirects to the page of the new row. */
+  /** Result after creating a row. Default: redirects to the page of the new row. */
   afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
-  /** Whether what was saved can be taken back: the audit log has all values before. */
+  /** Whether changes can be undone; the audit log has all previous values. */
   undoable?: boolean;
-  /** Copies a row; without it there is no such button. */
+  /** Copies a row. If absent, there is no such button. */
   duplicate?: (work: Work, key: string) => Promise<View>;
-  /** What can be done to several rows of the list at once, beside removing them. */
+  /** Actions for several rows of the list at once, in addition to removing them. */
   bulk?: readonly BulkAction[];
 };
 
 export type BulkAction = {
   name: string;
-  /** Of the button. */
+  /** Text of the button. */
   text: MessageKey;
-  /** Label of the text field beside the button; absent: it needs none. */
+  /** Label of the text field next to the button; absent if the action has none. */
   field?: MessageKey;
-  /** What is said of the `{things}` it was done to, such as "3 campaigns paused." */
+  /** Message after the action with a count of `{things}`, such as "3 campaigns paused." */
   done: MessageKey;
-  /** The fields that change. `typed`: the text field. */
+  /** Fields that the action changes. `typed` is the content of the text field. */
   change: (row: View, typed: string) => Values;
-  /** Name of the action that takes it back. */
+  /** Name of the action that undoes it. */
   undoneBy: string;
-  /** Has no button: it takes back another. */
+  /** Whether it only undoes another action and has no button. */
   isUndo?: true;
 };
 
-/** For kinds with a field `active`. */
+/** Actions for kinds with a field `active`. */
 export const pauseActions: readonly BulkAction[] = [
   { name: 'pause', text: 'crud.pause', done: 'crud.paused', change: () => ({ active: false }), undoneBy: 'activate' },
   {
@@ -107,7 +107,7 @@ export const pauseActions: readonly BulkAction[] = [
   },
 ];
 
-/** What the functions behind the routes of one resource share. */
+/** Shared parameters of the functions behind the pages of a resource. */
 export type CrudPages<C extends PageContext> = { crud: Crud<C>; management: ManagementClient };
 
 export const listPath = <C extends PageContext>({ path }: Crud<C>, context: C): string => context.path(path);
@@ -118,7 +118,7 @@ export const rowPath = <C extends PageContext>({ path, resource }: Crud<C>, cont
 export const canWrite = <C extends PageContext>({ writes }: Crud<C>, { viewer }: C): boolean =>
   hasRole(viewer.user.role, writes);
 
-/** Whether removed rows can be brought back. */
+/** Whether removed rows can be restored. */
 export const isRestorableKind = <C extends PageContext>({ resource, removable }: Crud<C>): boolean =>
   removable !== false && resource.removedAt === 'deleted_at';
 
@@ -127,6 +127,6 @@ export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { tex
   { text: crud.title, href: listPath(crud, context) },
 ];
 
-/** What a row is called, such as "campaign"; for more than one, "campaigns". */
+/** Noun for a row, such as "campaign", or "campaigns" for several. */
 export const nounOf = ({ noun }: Resource, count = 1): string =>
   t(`nouns.${noun.replaceAll(' ', '_')}` as MessageKey, { count });

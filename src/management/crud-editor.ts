@@ -24,20 +24,20 @@ import { defaultsOf, type Values, type View } from './resource.ts';
 import { restorableDays } from './restore.ts';
 import { etagOf } from './rows.ts';
 
-/** Name of the field with the ETag of the row a form was made from. */
+/** Name of the field with the ETag of the row that a form was rendered from. */
 export const versionField = '_version';
 
 type Refused = {
   errors?: FieldErrors;
-  /** The form as it was submitted; absent: as the values are stored. */
+  /** Submitted form values; absent to show the stored values. */
   typed?: FormValues;
-  /** Shown above the form instead of `errors`: another user changed the row. */
+  /** Notice above the form, instead of `errors`, if another user changed the row. */
   conflict?: Html;
-  /** The version the refused form was made from; absent: the current one. */
+  /** Version that the rejected form was rendered from; absent for the current version. */
   version?: string;
 };
 
-/** The page of a new row. */
+/** Page of a new row. */
 export function newRowPage<C extends PageContext>(
   crud: Crud<C>,
   context: C,
@@ -48,7 +48,7 @@ export function newRowPage<C extends PageContext>(
   return editorPage(crud, context, { view: null, values: initial }, refused);
 }
 
-/** The page with the form of a row, as it is stored or as it was typed. */
+/** Page with the form of a row, with its stored or submitted values. */
 export async function editorPage<C extends PageContext>(
   crud: Crud<C>,
   context: C,
@@ -132,10 +132,10 @@ function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View
   return html`${crud.actions?.(context, view)}${canCopy && copy()}${canRemove && remove()}`;
 }
 
-/** Says that another user saved the row first, and which values differ. */
+/** Notice that another user saved the row first, with the values that differ. */
 export function conflictNotice(stored: View, typed: Values): Html {
   const differing = Object.entries(typed).filter(([name, value]) => !isDeepStrictEqual(value, stored[name]));
-  const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  const display = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
   return html`
     <div class="notice warn" role="alert" tabindex="-1" data-focus>
       <p>${tHtml('crud.conflict')}</p>
@@ -143,6 +143,6 @@ export function conflictNotice(stored: View, typed: Values): Html {
     ${table(
       t('crud.differences'),
       [{ text: t('crud.field') }, { text: t('crud.stored') }, { text: t('crud.yours') }],
-      differing.map(([name, value]) => [fieldName(name), shown(stored[name]), shown(value)]),
+      differing.map(([name, value]) => [fieldName(name), display(stored[name]), display(value)]),
     )}`;
 }

@@ -123,7 +123,7 @@ async function update<C extends PageContext>(
   }
 }
 
-/** Takes back what the user saved. */
+/** Undoes a change that the user saved. */
 async function undo<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,
@@ -146,7 +146,7 @@ async function undo<C extends PageContext>(
   }
 }
 
-/** What was typed waits as a draft; what is live stays as it is. */
+/** Saves the entered values as a draft. The live row stays unchanged. */
 async function proposed(
   management: ManagementClient,
   context: PageContext,
@@ -164,12 +164,12 @@ async function duplicate<C extends PageContext>({ crud, management }: CrudPages<
     return { to: rowPath(crud, context, view), done: t('crud.copied') };
   } catch (err) {
     if (!(err instanceof ApprovalRequired)) throw err;
-    // A draft holds one row, a copy may be many.
+    // A draft contains one row, but a copy may have many.
     return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed: t('crud.copyNeedsApproval') };
   }
 }
 
-/** The errors of a refused change; rethrows every other error. */
+/** Returns the field errors of a rejected change and rethrows every other error. */
 function errorsIn<C extends PageContext>(crud: Crud<C>, err: unknown, fields: Fields): FieldErrors {
   const errors = fieldErrorsOf(err);
   return crud.errorsToForm?.(errors, fields) ?? errors;

@@ -4,7 +4,7 @@ import { canonicalTag, maxTagLength } from '../platform/lib/language-tags.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { problem } from './schema-errors.ts';
 
-/** Field shapes that several kinds of rows share. */
+/** Schemas of fields that several kinds of rows share. */
 
 export const text = (maxLength: number, options: { default?: string; description?: string } = {}) =>
   Type.String({ maxLength, ...options });
@@ -34,7 +34,7 @@ export const httpsUrl = (description?: string) =>
     ...(description === undefined ? {} : { description }),
   });
 
-/** A URL, or the empty text for none. */
+/** Schema of a URL or an empty text. */
 export const httpsUrlOrEmpty = (description?: string) =>
   Type.String({
     maxLength: maxUrlLength,
@@ -44,7 +44,7 @@ export const httpsUrlOrEmpty = (description?: string) =>
     ...(description === undefined ? {} : { description }),
   });
 
-/** What the pattern of a URL does not see. */
+/** Checks what the pattern of a URL cannot express. */
 export function checkUrls(values: Record<string, unknown>, names: readonly string[]): ErrorDetail[] {
   return names.flatMap((name) => {
     const value = values[name];
@@ -58,20 +58,20 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
   });
 }
 
-/** A number that the database would round is refused; what is no number is the schema's to refuse. */
+/** Rejects a number that the database would round. Other types are left for the schema to reject. */
 export function checkDecimals(values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] {
   const value = values[name];
   if (typeof value !== 'number' || Number(value.toFixed(digits)) === value) return [];
   return [{ path: `/${name}`, message: `must have at most ${digits} digits after the point` }];
 }
 
-/** BCP 47. */
+/** Schema of a BCP 47 tag. */
 export const languageTag = (options: { default?: string; description?: string } = {}) =>
   Type.String({ minLength: 2, maxLength: maxTagLength, ...options });
 
 export const notALanguage = 'is not a language (BCP 47, such as de or pt-BR)';
 
-/** The field `language` in its canonical form, as far as it is a tag. */
+/** Converts the field `language` to its canonical form if it is a valid tag. */
 export const withCanonicalLanguage = (values: Record<string, unknown>): Record<string, unknown> =>
   typeof values.language === 'string'
     ? { ...values, language: canonicalTag(values.language) ?? values.language }

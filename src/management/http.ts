@@ -6,11 +6,11 @@ import { integerParameter } from '../platform/http/schemas.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
 import type { AllAdditions } from './additions.ts';
-import { type Answer, once } from './idempotency.ts';
+import { once, type StoredResponse } from './idempotency.ts';
 import type { Resource } from './resource.ts';
 import { type Actor, isOperator, type Management, operatorPermission, type Work } from './unit-of-work.ts';
 
-/** What every management route works with. */
+/** Dependencies of every management route. */
 export type ManagementHttp = {
   management: Management;
   auth: Authenticator<unknown>;
@@ -20,7 +20,7 @@ export type ManagementHttp = {
   additions: AllAdditions;
 };
 
-/** The key that calls, as the authenticator left it (accounts/caller.ts). `key` null: an SDK id. */
+/** Caller of the request, set by the authenticator (accounts/caller.ts). `key` is null for an SDK id. */
 type KeyCaller = {
   publisher: { id: number };
   snapshot: { publishers: ReadonlyMap<number, unknown> };
@@ -42,10 +42,10 @@ export const publisherIdParameter = integerParameter(
   { description: 'The publisher to act for; another than the own for operators only.' },
 );
 
-/** The query of routes that ask for nothing else. */
+/** Query schema of routes without other parameters. */
 export const publisherQuery = Type.Object({ publisher_id: publisherIdParameter });
 
-/** The key that calls, as the audit log knows it. */
+/** The calling key as an actor of the audit log. */
 function keyActorOf(request: FastifyRequest): Actor {
   const { publisher, key } = callerOf(request);
   if (key === null) throw new AppError('permission_denied');
@@ -61,19 +61,22 @@ function keyActorOf(request: FastifyRequest): Actor {
   };
 }
 
-/** Who calls, and for which publisher. Another publisher than the own exists for operators only. */
+/** Returns the actor and the publisher of a call. Only operators can name another publisher than their own. */
 export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
   const { publisher, snapshot } = callerOf(request);
   const actor = keyActorOf(request);
-  const asked = (request.query as { publisher_id?: unknown }).publisher_id;
-  if (asked === undefined || asked === String(publisher.id)) return { actor, publisherId: publisher.id };
-  const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? Number(asked) : 0;
+  const requestedId = (request.query as { publisher_id?: unknown }).publisher_id;
+  if (requestedId === undefined || requestedId === String(publisher.id)) return { actor, publisherId: publisher.id };
+  const other = typeof requestedId === 'string' && /^[1-9]\d{0,9}$/.test(requestedId) ? Number(requestedId) : 0;
   if (!snapshot.publishers.has(other) || !isOperator(actor))
     throw new AppError('resource_not_found', { message: 'Publisher not found.' });
   return { actor, publisherId: other };
 }
 
-/** A parameter of the query; absent: false. @throws AppError: a misspelt `dry_run` must not write */
+/**
+ * Parses a boolean query parameter; absent means false.
+ * @throws AppError invalid_request for other values, so that a misspelt `dry_run` does not write
+ */
 export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): boolean {
   const given = (query as Record<string, unknown>)[name];
   if (given === undefined || given === 'true' || given === 'false') return given === 'true';
@@ -82,10 +85,10 @@ export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): 
   });
 }
 
-/** Members of a route's options that open it to keys that are limited to some campaigns or placements. */
+/** Route options that open a route to keys limited to some campaigns or placements. */
 export const forLimitedKeys = { config: { keepsToResources: true } } as const;
 
-/** The hooks of a management route. Operators need no further permission. */
+/** Hooks of a management route. Operators need no further permission. */
 export const requirePermission = (
   { auth }: { auth: Authenticator<unknown> },
   permission: Permission,
@@ -94,35 +97,35 @@ export const requirePermission = (
 });
 
 /** Sends a response that must not be cached. */
-export function send(reply: FastifyReply, { status, body, headers }: Answer): FastifyReply {
+export function send(reply: FastifyReply, { status, body, headers }: StoredResponse): FastifyReply {
   return reply
     .code(status)
     .headers({ 'cache-control': 'no-store', ...headers })
     .send(body);
 }
 
-/** A call that makes something: in one transaction, and once for each `Idempotency-Key`. */
+/** Runs a call that creates something in one transaction, and once for each `Idempotency-Key`. */
 export async function post(
   { management, secretBox }: { management: Management; secretBox: SecretBox },
   request: FastifyRequest,
   reply: FastifyReply,
-  make: (work: Work) => Promise<Answer>,
+  make: (work: Work) => Promise<StoredResponse>,
   body?: string,
 ) {
   const { actor, publisherId } = callOf(request);
   const key = request.headers['idempotency-key'];
   const answer = await management.write(actor, publisherId, (work) => {
     if (key === undefined) return make(work);
-    const given = body ?? JSON.stringify(request.body ?? null);
-    const text = `${request.routeOptions.url}\n${JSON.stringify(request.params)}\n${given}`;
+    const content = body ?? JSON.stringify(request.body ?? null);
+    const text = `${request.routeOptions.url}\n${JSON.stringify(request.params)}\n${content}`;
     return once(work, { key: String(key), request: text, box: secretBox }, () => make(work));
   });
   return send(reply, answer);
 }
 
 /**
- * The fields of a body, without an API key that came in it.
- * @param resource the kind of row whose fields they are: one with a field `key` keeps it where it is not the API key
+ * Fields of a body, without an API key in it.
+ * @param resource kind of row that the fields belong to; if it has a field `key`, that is kept unless it is the API key
  */
 export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): unknown {
   const fields = withoutApiKey(body);
@@ -131,12 +134,12 @@ export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): u
   return isField && key !== undefined && fields !== body ? { ...(fields as object), key } : fields;
 }
 
-/** Members of a body (count): far beyond the fields of any call, and few enough to be copied at once. */
+/** Maximum number of members in a body: far more than any call has, and few enough to copy at once. */
 const maxMembers = 1000;
 
 /**
- * A body without the API key that may have come in it; what is no object is given back as it is.
- * @throws AppError invalid_request for one with more members than could be looked at without keeping others waiting
+ * Returns a body without an API key in it. Anything but an object is returned unchanged.
+ * @throws AppError invalid_request if the body has too many members to inspect without blocking other requests
  */
 export function withoutApiKey(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;

@@ -5,12 +5,12 @@ import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a repeat gets the first answer (milliseconds). */
+/** How long a repeated request gets the stored response (milliseconds). */
 const keptMs = dayMs;
 
-export type Answer = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
+export type StoredResponse = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
 
-/** `row`: publisher, actor, key. */
+/** Encryption context of a row: publisher, actor and key. */
 const contextOf = (row: readonly unknown[]): string => `idempotency-key ${row.join(' ')}`;
 
 export const sealedAnswers = sealedColumn({
@@ -23,13 +23,17 @@ export const sealedAnswers = sealedColumn({
 type Call = { key: string; request: string; box: SecretBox };
 
 /**
- * Runs `work` once for each Idempotency-Key of an actor and publisher; a repeat within a day gets the first answer. Of
- * two calls at once the second waits for the first one's transaction. A call that fails leaves no trace and may be
- * repeated. The response is stored encrypted: it may contain a key that is shown once.
- * @param call `request` is what makes two calls the same: path and body
- * @throws AppError idempotency_key_reused for another request under the same key
+ * Runs `work` once for each Idempotency-Key of an actor and publisher. A repeat within a day gets the first response.
+ * Of two concurrent calls, the second waits for the first one's transaction. A failed call leaves no trace and may be
+ * repeated. The response is stored encrypted, because it may contain a key that is shown only once.
+ * @param call `request` is the text that must be equal for a repeat: path and body
+ * @throws AppError idempotency_key_reused for a different request with the same key
  */
-export async function once(work: Work, { key, request, box }: Call, make: () => Promise<Answer>): Promise<Answer> {
+export async function once(
+  work: Work,
+  { key, request, box }: Call,
+  make: () => Promise<StoredResponse>,
+): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw new AppError('invalid_request', {
       details: [{ path: '/headers/idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
@@ -52,9 +56,10 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
       `select request_hash, response_sealed from idempotency_keys ${where}`,
       row,
     );
-    const known = rows[0];
-    if (known === undefined || !known.request_hash.equals(requestHash)) throw new AppError('idempotency_key_reused');
-    return JSON.parse(box.open(known.response_sealed, context)) as Answer;
+    const storedRow = rows[0];
+    if (storedRow === undefined || !storedRow.request_hash.equals(requestHash))
+      throw new AppError('idempotency_key_reused');
+    return JSON.parse(box.open(storedRow.response_sealed, context)) as StoredResponse;
   }
   const answer = await make();
   await executor.query(`update idempotency_keys set status = $4, response_sealed = $5 ${where}`, [
@@ -65,7 +70,10 @@ export async function once(work: Work, { key, request, box }: Call, make: () => 
   return answer;
 }
 
-/** Removes answers past their day. @returns how many */
+/**
+ * Deletes responses that are older than a day.
+ * @returns the number of deleted rows
+ */
 export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from idempotency_keys where created_at < $1', [
     new Date(nowMs - keptMs),

@@ -12,23 +12,23 @@ export const maxLimit = 100;
 
 export type Page = { rows: View[]; nextCursor: string | null };
 
-/** What a list is asked for; texts as they stand in a query. */
+/** Query parameters of a list, as texts. */
 export type ListQuery = Readonly<Record<string, unknown>>;
 
 type Order = { column: string; type: SortType; descending: boolean };
 
-/** Where a page ends: the last row's sort value, as text, and its key. */
+/** End of a page: the sort value of its last row, as text, and its key. */
 type Position = { value: string; key: string };
 
-/** Parameters of every list beside the filters of its kind. */
+/** Parameters of every list, in addition to the filters of its kind. */
 const general = ['limit', 'cursor', 'sort', 'q', 'removed', 'publisher_id', 'api_key'];
 
 /**
- * A page of rows: filtered by columns, `q` looked for in texts, ordered by `sort` (`-` before it: descending), from
- * `cursor` on.
- * @param signer signs cursors: one that was changed, or belongs to another list, is refused
+ * Returns a page of rows: filtered by columns, searched by `q`, ordered by `sort` (descending with a `-` prefix),
+ * starting at `cursor`.
+ * @param signer signs cursors; a modified cursor, or that of another list, is rejected
  * @param added filters by fields that are not columns
- * @throws AppError invalid_request naming every wrong parameter
+ * @throws AppError invalid_request naming every invalid parameter
  */
 export async function listRows(
   resource: Resource,
@@ -60,10 +60,11 @@ export async function listRows(
   const values: unknown[] = [work.publisherId];
   const parameter = (value: unknown): string => `$${values.push(value)}`;
   const conditions = conditionsOf(resource, texts, parameter);
-  for (const [name, { values: known, findIds }] of Object.entries(added)) {
+  for (const [name, { values: allowedValues, findIds }] of Object.entries(added)) {
     const value = texts[name];
     if (value === undefined) continue;
-    if (!known.includes(value)) throw invalid([{ path: name, message: `must be one of ${known.join(', ')}` }]);
+    if (!allowedValues.includes(value))
+      throw invalid([{ path: name, message: `must be one of ${allowedValues.join(', ')}` }]);
     conditions.push(`id = any(${parameter(await findIds(work, value))}::integer[])`);
   }
   const sign = order.descending ? '<' : '>';
@@ -83,13 +84,13 @@ export async function listRows(
     order by ${order.column} ${direction}, ${resource.key} ${direction} limit ${limit + 1}`,
     values,
   );
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
+  const pageRows = rows.slice(0, limit);
+  const last = pageRows.at(-1);
   const nextCursor =
     rows.length > limit && last !== undefined
       ? sealCursor(signer, list, { value: last.sort_value, key: String(last[resource.key]) })
       : null;
-  return { rows: shown.map(({ sort_value: _sortValue, ...row }) => viewOf(row)), nextCursor };
+  return { rows: pageRows.map(({ sort_value: _sortValue, ...row }) => viewOf(row)), nextCursor };
 }
 
 function removedCondition({ removedAt }: Resource, removed: string | undefined): string {
@@ -126,7 +127,9 @@ export const filterSchema = ({ input, readOnly }: Resource, name: string): TSche
 /** Alternatives of a schema. */
 export const choicesOf = (schema: TSchema): TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
 
-/** A filter's text as a value of its column's type; `null` stands for null where the column may be it. */
+/**
+ * Parses the text of a filter as a value of its column's type. The text `null` means null if the column is nullable.
+ */
 function readFilter(name: string, text: string, schema: TSchema): unknown {
   const choices = choicesOf(schema);
   if (text === 'null' && choices.some(({ type }) => type === 'null')) return null;
@@ -143,12 +146,12 @@ function readFilter(name: string, text: string, schema: TSchema): unknown {
 }
 
 function readOrder({ sorts, key, defaultSort }: Resource, sort: string | undefined): Order {
-  const asked = sort ?? defaultSort ?? key;
-  const column = asked.replace(/^-/, '');
+  const sortBy = sort ?? defaultSort ?? key;
+  const column = sortBy.replace(/^-/, '');
   const type = Object.hasOwn(sorts, column) ? sorts[column] : undefined;
   if (type === undefined)
     throw invalid([{ path: 'sort', message: `must be one of ${Object.keys(sorts).join(', ')}, perhaps after a -` }]);
-  return { column, type, descending: asked.startsWith('-') };
+  return { column, type, descending: sortBy.startsWith('-') };
 }
 
 function readLimit(text: string | undefined): number {
@@ -162,7 +165,7 @@ const invalid = (details: readonly ErrorDetail[]): AppError =>
     details: details.map(({ path, message }) => ({ path: `/querystring/${path}`, message })),
   });
 
-/** What of a cursor is signed: it belongs to one list, with its publisher and its order. */
+/** Digest of a cursor to sign. It includes the list, with its publisher and order. */
 const digest = (list: string, text: string): Buffer => hash('sha256', `${list}\0${text}`, 'buffer');
 
 function sealCursor(signer: Signer, list: string, { value, key }: Position): string {

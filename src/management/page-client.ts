@@ -11,11 +11,11 @@ import { type Actor, type Management, type PermissionEntry, permissionsOf, type 
 
 type RowKey = string | number;
 
-/** The functions of the management API for pages: with the viewer as actor and the publisher of the address. */
+/** Functions of the management API for pages, with the viewer as actor and the publisher of the URL. */
 export type ManagementClient = {
   now: () => number;
   permissions: readonly PermissionEntry[];
-  /** The viewer as the audit log names them. */
+  /** The viewer as an actor of the audit log. */
   actorOf: (context: PageContext) => Actor;
   actorFor: (user: User) => Actor;
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
@@ -24,7 +24,7 @@ export type ManagementClient = {
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
   get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
   create: (context: PageContext, resource: Resource, given: Values) => Promise<View>;
-  /** `version`: the ETag the form was made from; null: overwrites whatever is stored. */
+  /** Updates a row. `version` is the ETag that the form was rendered from; null overwrites any version. */
   update: (
     context: PageContext,
     resource: Resource,
@@ -34,7 +34,10 @@ export type ManagementClient = {
   ) => Promise<View>;
   remove: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
   restore: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
-  /** What was to be saved and needs approval becomes a draft. @throws ApprovalRequired where there are none */
+  /**
+   * Saves a change that needs approval as a draft.
+   * @throws ApprovalRequired if drafts are not available
+   */
   propose: (context: PageContext, refused: ApprovalRequired) => Promise<{ id: number; state: string }>;
 };
 
@@ -55,7 +58,7 @@ export function createManagementClient({
   now,
   propose,
 }: ClientDeps): ManagementClient {
-  /** The permissions bound what keys the user may create; roles are checked before. */
+  /** Actor of a user. Its permissions limit the keys that the user may create; roles are checked before. */
   const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
     kind: 'user',
     id,
@@ -68,7 +71,7 @@ export function createManagementClient({
   });
   const actorOf = ({ request }: PageContext): Actor => {
     const actor = actorFor(viewerOf(request).user);
-    // An advertiser's accounts act in the publisher's log under their own name.
+    // An advertiser's accounts act under their own name in the publisher's log.
     const { viewedAdvertiser: advertiser } = request;
     const isOwn = advertiser !== null && viewerOf(request).user.advertiserId === advertiser.id;
     return isOwn ? { ...actor, publisherId: advertiser.publisherId } : actor;
@@ -92,10 +95,10 @@ export function createManagementClient({
         listRows(resource, work, query, { signer: cursors, added: additions[resource.name]?.filters }),
       ),
     get: (context, resource, key) => read(context, (work) => getRow(resource, work, String(key))),
-    create: (context, resource, given) => write(context, (work) => createRow(resource, work, given)),
-    update: (context, resource, key, given, version) => {
+    create: (context, resource, values) => write(context, (work) => createRow(resource, work, values)),
+    update: (context, resource, key, values, version) => {
       const options = { ifMatch: version, replace: false };
-      return write(context, (work) => updateRow(resource, work, String(key), given, options));
+      return write(context, (work) => updateRow(resource, work, String(key), values, options));
     },
     remove: (context, resource, key) => write(context, (work) => removeRow(resource, work, String(key), null)),
     propose: (context, refused) => {
@@ -106,20 +109,20 @@ export function createManagementClient({
   };
 }
 
-/** 0 on pages without a publisher; no row has this publisher. */
+/** Id of the publisher; 0 on pages without a publisher, which matches no row. */
 const publisherIdOf = ({ request }: PageContext): number =>
   request.viewedPublisher?.id ?? request.viewedAdvertiser?.publisherId ?? 0;
 
-/** Longest list of choices, and what is read of it at once (rows). */
+/** Maximum number of choices, and number of rows read at once. */
 const maxChoices = 1000;
 const choicesPerPage = 100;
 
-/** Rows to choose from, by name. The chosen one is always among them. */
+/** Rows to choose from, by name. The selected row is always included. */
 export async function choicesOf(
   management: ManagementClient,
   context: PageContext,
   resource: Resource,
-  chosen: unknown,
+  selected: unknown,
 ): Promise<Choice[]> {
   const rows: View[] = [];
   for (let cursor: string | null = ''; cursor !== null && rows.length < maxChoices; ) {
@@ -128,8 +131,8 @@ export async function choicesOf(
     rows.push(...page.rows);
     cursor = page.nextCursor;
   }
-  const isMissing = /^[1-9]\d{0,8}$/.test(String(chosen)) && !rows.some(({ id }) => String(id) === String(chosen));
-  const added = isMissing ? await management.get(context, resource, String(chosen)).catch(() => null) : null;
+  const isMissing = /^[1-9]\d{0,8}$/.test(String(selected)) && !rows.some(({ id }) => String(id) === String(selected));
+  const added = isMissing ? await management.get(context, resource, String(selected)).catch(() => null) : null;
   return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({
     value: String(id),
     text: String(name),

@@ -24,7 +24,7 @@ import { refuseFields } from './strict-body.ts';
 
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
-/** In the API reference, of calls that only an operator's key may make. */
+/** Security of calls that only an operator's key may make, in the API reference. */
 export const operatorOnly = [{ operator: [] }];
 
 export const ifMatch = Type.Object({
@@ -39,12 +39,12 @@ export const idempotencyKey = Type.Object({
   ),
 });
 
-/** A body of management calls may hold this much (bytes). */
+/** Maximum body size of management calls (bytes). */
 const bodyLimit = 1024 * 1024;
 
 /**
- * Prepares a scope for management routes. Their schemas are for the description: what is checked, and in which words,
- * is the same for pages and files.
+ * Prepares a scope for management routes. Their schemas only document them: pages and files share the same validation
+ * and messages.
  */
 export function openManagementScope(app: App): void {
   app.addHook('onRoute', (route) => {
@@ -54,7 +54,7 @@ export function openManagementScope(app: App): void {
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }
 
-/** The routes that all kinds of rows have in common: list, create, show, change, replace, remove. */
+/** Registers the routes that all kinds of rows have: list, create, get, change, replace, remove. */
 export function resourceRoutes(
   app: App,
   http: ManagementHttp,
@@ -68,7 +68,7 @@ export function resourceRoutes(
     http,
     resource,
     path,
-    one: `${path}/:${resource.key}`,
+    rowPath: `${path}/:${resource.key}`,
     hooks: { ...requirePermission(http, resource.permission), ...(resource.within && forLimitedKeys) },
     tags: [capital(resource.name.replace('-', ' '))],
     params: Type.Object({ [resource.key]: Type.String() }),
@@ -82,13 +82,13 @@ type Routes = {
   app: App;
   http: ManagementHttp;
   resource: Resource;
-  /** Of all rows, and of one. */
+  /** Paths of all rows and of one row. */
   path: string;
-  one: string;
+  rowPath: string;
   hooks: ReturnType<typeof requirePermission> & Partial<typeof forLimitedKeys>;
   tags: string[];
   params: TObject;
-  /** With its article. */
+  /** Noun with its article. */
   noun: string;
   keyOf: (request: FastifyRequest) => string;
 };
@@ -146,7 +146,7 @@ function createRoute({ app, http, resource, path, hooks, tags, noun }: Routes): 
   );
 }
 
-function getRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function getRoute({ app, http, resource, rowPath, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `get${pascal(resource.noun)}`,
     summary: `Show ${noun}`,
@@ -160,7 +160,7 @@ function getRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }
       ...errorAnswers(401, 403, 404),
     },
   };
-  app.get(one, { schema, ...hooks }, async (request, reply) => {
+  app.get(rowPath, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const message = `${capital(resource.noun)} found.`;
     const answer = await http.management.read(actor, publisherId, async (work) =>
@@ -172,7 +172,7 @@ function getRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }
   });
 }
 
-function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function updateRoutes({ app, http, resource, rowPath, hooks, tags, params, noun, keyOf }: Routes): void {
   const change = async (request: FastifyRequest, reply: FastifyReply, replace: boolean) => {
     const { actor, publisherId } = callOf(request);
     const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
@@ -197,7 +197,7 @@ function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, key
     description: 'Fields that are not sent stay as they are.',
     body: patchBody(resource),
   };
-  app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
+  app.patch(rowPath, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
   const putSchema = {
     ...schema,
     operationId: `replace${pascal(resource.noun)}`,
@@ -205,7 +205,7 @@ function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, key
     description: 'Fields that are not sent get their defaults.',
     body: createBody(resource),
   };
-  app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
+  app.put(rowPath, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
 }
 
 const removalTexts = (removedAt: Resource['removedAt'], noun: string) => {
@@ -214,7 +214,7 @@ const removalTexts = (removedAt: Resource['removedAt'], noun: string) => {
   return { summary: `Remove ${noun}`, description };
 };
 
-function removeRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function removeRoute({ app, http, resource, rowPath, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `remove${pascal(resource.noun)}`,
     ...removalTexts(resource.removedAt, noun),
@@ -224,7 +224,7 @@ function removeRoute({ app, http, resource, one, hooks, tags, params, noun, keyO
     headers: ifMatch,
     response: { 204: { description: 'Done.' }, ...errorAnswers(401, 403, 404, 409, 412) },
   };
-  app.delete(one, { schema, ...hooks }, async (request, reply) => {
+  app.delete(rowPath, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const match = request.headers['if-match'] ?? null;
     await http.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
@@ -232,7 +232,7 @@ function removeRoute({ app, http, resource, one, hooks, tags, params, noun, keyO
   });
 }
 
-function restoreRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function restoreRoute({ app, http, resource, rowPath, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `restore${pascal(resource.noun)}`,
     summary: `Restore ${noun}`,
@@ -243,7 +243,7 @@ function restoreRoute({ app, http, resource, one, hooks, tags, params, noun, key
     headers: idempotencyKey,
     response: { 200: answerOf(http, resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
   };
-  app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, (request, reply) =>
+  app.post(`${rowPath}/restore`, { schema, ...hooks, preHandler: refuseFields }, (request, reply) =>
     post(http, request, reply, async (work) => {
       const row = await restoreRow(resource, work, keyOf(request));
       return rowAnswer(http, resource, work, row, { message: `${capital(resource.noun)} restored.` });
@@ -280,7 +280,7 @@ function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): 
   });
 }
 
-/** Query parameter that filters by a column. `null` as text stands for null, where the column may be null. */
+/** Query parameter that filters by a column. The text `null` means null if the column is nullable. */
 function filterParameter(column: TSchema): TSchema {
   const types = choicesOf(column).map(({ type }) => type);
   const type = types.find((name) => name === 'integer' || name === 'boolean');

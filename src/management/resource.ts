@@ -3,90 +3,90 @@ import type { ErrorDetail } from '../platform/errors.ts';
 import type { Permission } from '../platform/http/auth.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** Fields of a row by the names of its columns, which are the names clients use. */
+/** Fields of a row by column name. Clients use the same names. */
 export type Values = Record<string, unknown>;
 
-/** A row as it is shown. */
+/** A row in the format of the API. */
 export type View = Values;
 
 export type SortType = 'text' | 'integer' | 'bigint' | 'timestamptz';
 
-/** What may be wrong although it can be saved, such as a text longer than is ideal. */
+/** A problem that does not prevent saving, such as a text over the ideal length. */
 export type Warning = ErrorDetail;
 
-/** A kind of row that others name. */
+/** Kind of rows that other rows refer to. */
 export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 'scope' | 'within'>;
 
 /**
- * A kind of thing that is configured: its table, the fields a client writes, those it only reads, and its rules. What
- * all kinds have in common (lists, ETags, the audit log, removal) is in `rows.ts` and `list.ts`.
+ * A kind of configurable rows: its table, writable and read-only fields, and rules. The code that all kinds share
+ * (lists, ETags, audit log, removal) is in `rows.ts` and `list.ts`.
  */
 export type Resource = {
-  /** Plural: in paths and in the audit log. */
+  /** Plural, used in paths and in the audit log. */
   name: string;
   /** Singular, for messages. */
   noun: string;
   /** Name of its schema in the API reference. Default: the noun. */
   schemaName?: string;
   table: string;
-  /** Column that names a row to clients. */
+  /** Column that identifies a row to clients. */
   key: 'id' | 'name' | 'key';
   permission: Permission;
-  /** The fields a client writes, each a column; those with a `default` may be left out. */
+  /** Writable fields, each a column. Fields with a `default` are optional. */
   input: TObject;
-  /** Further columns that are shown. */
+  /** Read-only columns. */
   readOnly: TProperties;
-  /** SQL condition on the rows the work may see; `$1` is its publisher. Default: the column publisher_id. */
+  /** SQL condition for the rows that the work may see; `$1` is its publisher. Default: the column publisher_id. */
   scope?: (work: Work) => string;
-  /** SQL of the campaign (id) and the placement (name) that a row belongs to, for keys that are limited to some. */
+  /** SQL of the campaign (id) and the placement (name) that a row belongs to, for keys with limited resources. */
   within?: { campaign?: string; placement?: string };
-  /** SQL expressions of columns that are not shown as they are stored. */
+  /** SQL expressions of columns that are not returned as stored. */
   expressions?: (work: Work) => Readonly<Record<string, string>>;
-  /** The publisher a row belongs to, for the audit log. Default: that of the work. */
+  /** Publisher that a row belongs to, for the audit log. Default: that of the work. */
   ownerOf?: (row: View) => number;
-  /** Column that says when a row was removed; without one, removing deletes it. */
+  /** Column with the time of removal. If absent, removing a row deletes it. */
   removedAt?: 'deleted_at' | 'revoked_at';
-  /** Only operators make one. */
+  /** Whether only operators can create rows. */
   madeByOperators?: true;
-  /** Columns written once. */
+  /** Columns that cannot be changed after creation. */
   fixed?: readonly string[];
-  /** Columns only an operator changes. */
+  /** Columns that only operators can change. */
   operatorOnly?: readonly string[];
-  /** Columns that name a row of another kind of the same publisher. */
+  /** Columns that refer to a row of another kind of the same publisher. */
   references?: Readonly<Record<string, Reference>>;
-  /** Rows that keep one from being removed: a table and its column. */
+  /** Tables and columns whose rows prevent removal of the rows they refer to. */
   heldBy?: readonly { noun: string; table: string; column: string; removable: boolean }[];
-  /** Unique constraints by name, with the field that breaks them. */
+  /** Unique constraints by name, with the field that violates them. */
   unique?: Readonly<Record<string, string>>;
-  /** What a list can be ordered by, with the column's SQL type. */
+  /** Sortable columns with their SQL types. */
   sorts: Readonly<Record<string, SortType>>;
-  /** Default: by the key. */
+  /** Default order: by the key. */
   defaultSort?: string;
-  /** Columns a list can be filtered by. */
+  /** Columns that a list can be filtered by. */
   filters: readonly string[];
-  /** Columns that `q` looks through. */
+  /** Columns that `q` searches. */
   searched: readonly string[];
-  /** Puts given fields into the form in which they are kept, before they are checked. */
+  /** Normalises input fields before they are checked. */
   prepare?: (values: Values) => Values;
-  /** Fills in what was left out, from the other fields and from other rows. */
+  /** Fills in missing fields from other fields and rows. */
   complete?: (values: Values, work: Work, current: View | null) => Promise<Values>;
-  /** Rules beyond the schema, on the whole row as it would be saved. */
+  /** Rules beyond the schema, checked on the complete row before it is saved. */
   check?: (values: Values, work: Work, current: View | null) => ErrorDetail[] | Promise<ErrorDetail[]>;
-  /** Rules about changes of a stored row, for calls and for plans of catalogue files. Reads only. */
+  /** Rules for changes of a stored row, for calls and for plans of catalogue files. Must not write. */
   checkChange?: (values: Values, work: Work, current: View) => Promise<ErrorDetail[]>;
-  /** Whether `check` also takes fields of a wrong shape, so that all errors are told at once. */
+  /** Whether `check` accepts fields of the wrong type, so that all errors are reported at once. */
   checksAnyShape?: boolean;
-  /** The part of `warn` about macros of URLs. Catalogue files and drafts use it, too: it takes any values. */
+  /** Warnings of `warn` about macros in URLs. Catalogue files and drafts use it as well, so it accepts any values. */
   warnOfUrls?: (values: Values) => Warning[];
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;
-  /** Columns set when a row is made, beside those of the input. */
+  /** Columns that are set when a row is created, in addition to the input. */
   initial?: (work: Work) => Values;
-  /** Locks what a row belongs to, before the row that is to be changed: in one order, writers cause no deadlock. */
+  /** Locks the parents of a row before the row itself. A fixed order prevents deadlocks of writers. */
   beforeLock?: (work: Work, key: string | number) => Promise<void>;
-  /** What else changes with a row, in its transaction, before it is written. */
+  /** Changes that belong to the same transaction, before the row is written. */
   beforeSave?: (work: Work, values: Values, current: View | null) => Promise<void>;
   beforeRemove?: (work: Work, current: View) => Promise<void>;
-  /** What else comes back with a row. `removed`: as it was until then. */
+  /** Restores rows that depend on a row. `removed` is the row before it was restored. */
   afterRestore?: (work: Work, removed: View) => Promise<void>;
 };
 
@@ -95,25 +95,25 @@ export const orNull = <Schema extends TSchema>(
   options: { default?: null; description?: string; title?: string } = {},
 ) => Type.Union([withoutDefault(schema), Type.Null()], options);
 
-/** The same schema without a default of its own, which would stand next to that of the whole field. */
+/** Schema without its own default, which would otherwise appear next to that of the whole field. */
 function withoutDefault<Schema extends TSchema>({ default: _default, ...schema }: Schema): Schema {
   return schema as unknown as Schema;
 }
 
-/** A time set by the server. */
+/** Schema of a time set by the server. */
 export const timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
 export const idSchema = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 });
 
-/** Fields every kind shows. */
+/** Fields that every kind returns. */
 export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
 export const removal = {
   deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'When it was removed; null: it was not.' }),
 };
 
-/** Of kinds with a kill switch: what their rows show of it. */
+/** Read-only fields of kinds with a kill switch. */
 export const stopFields = {
   stopped: Type.Boolean({ description: 'Whether the kill switch keeps it from being shown, whatever else it says.' }),
   stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
@@ -123,7 +123,7 @@ export const stopFields = {
   }),
 };
 
-/** SQL of those that are no columns. */
+/** SQL of those fields that are not columns. */
 export const stopExpressions = (): Readonly<Record<string, string>> => ({ stopped: 'stopped_at is not null' });
 
 export const schemaNameOf = ({ schemaName, noun }: Resource): string => schemaName ?? pascal(noun);
@@ -133,7 +133,7 @@ const hasDefault = (schema: TSchema): boolean => Object.hasOwn(schema, 'default'
 const mapFields = (fields: TProperties, change: (schema: TSchema) => TSchema): TProperties =>
   Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, change(schema)]));
 
-/** Body of a call that makes a row or replaces it: what has a default may be left out. */
+/** Body of a call that creates or replaces a row. Fields with a default are optional. */
 export const createBody = (resource: Resource): TObject =>
   Type.Object(
     mapFields(resource.input.properties, (schema) => (hasDefault(schema) ? Type.Optional(schema) : schema)),
@@ -157,7 +157,7 @@ export const viewSchema = (resource: Resource): TObject =>
     { title: schemaNameOf(resource) },
   );
 
-/** Value of every field that has a default. */
+/** Defaults of all fields that have one. */
 export const defaultsOf = ({ input }: Resource): Values =>
   Object.fromEntries(
     Object.entries(input.properties)
@@ -165,7 +165,7 @@ export const defaultsOf = ({ input }: Resource): Values =>
       .map(([name, schema]) => [name, structuredClone(schema.default as unknown)]),
   );
 
-/** `sequence rule` → `SequenceRule`. */
+/** Converts a noun to Pascal case: `sequence rule` → `SequenceRule`. */
 export const pascal = (text: string): string => text.split(/[ -]/).map(capital).join('');
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

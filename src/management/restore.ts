@@ -17,17 +17,17 @@ import {
 } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a removed row can be restored (docs/reference/management.md#resources). */
+/** How long a removed row can be restored (days): docs/interface.md#management. */
 export const restorableDays = 30;
 
-/** Whether a row of a list of removed ones can still be restored. */
+/** Whether a removed row can still be restored. */
 export const isRestorable = ({ deleted_at }: View, nowMs: number): boolean =>
   typeof deleted_at === 'string' && Date.parse(deleted_at) > nowMs - restorableDays * dayMs;
 
 /**
- * Brings a removed row back as it was.
- * @throws AppError resource_not_found, also for what was removed too long ago; invalid_request where it belongs to
- * something that is removed itself; conflict where its key was taken meanwhile
+ * Restores a removed row.
+ * @throws AppError resource_not_found, also if it was removed too long ago; invalid_request if it belongs to something
+ * that is removed itself; conflict if its key is in use
  */
 export async function restoreRow(resource: Resource, work: Work, key: string): Promise<View> {
   if (resource.removedAt !== 'deleted_at') throw notFound(resource);
@@ -57,7 +57,10 @@ export async function restoreRow(resource: Resource, work: Work, key: string): P
   return view;
 }
 
-/** Pauses a row that was read and locked, whatever else is in it. @returns whether it was active */
+/**
+ * Pauses a row that was read and locked, without validating its other fields.
+ * @returns whether it was active
+ */
 export async function pauseRow(resource: Resource, work: Work, current: View): Promise<boolean> {
   if (current.active !== true) return false;
   await work.executor.query(`update ${resource.table} set active = false, updated_at = $2 where ${resource.key} = $1`, [
@@ -68,10 +71,10 @@ export async function pauseRow(resource: Resource, work: Work, current: View): P
   return true;
 }
 
-/** Fields of an entry of the audit log. */
+/** Changed fields of an audit log entry. */
 type Changes = Readonly<Record<string, { old: unknown; new: unknown }>>;
 
-/** Values before a change of the fields that can be written. */
+/** Previous values of the fields that can be written. */
 export function formerValues({ input, fixed }: Resource, changes: Changes): Values {
   const names = Object.keys(input.properties).filter((name) => fixed?.includes(name) !== true);
   return Object.fromEntries(
@@ -80,10 +83,10 @@ export function formerValues({ input, fixed }: Resource, changes: Changes): Valu
 }
 
 /**
- * Takes back a change that the actor has made itself: its fields are as they were before, others stay as they are.
- * @param entryId of the audit log
- * @throws AppError resource_not_found where the actor made no such change; PreconditionFailed where one of the fields
- * was changed since; as updateRow does
+ * Undoes a change by the actor: the changed fields get their previous values.
+ * @param entryId id of the audit log entry
+ * @throws AppError resource_not_found if the actor made no such change; PreconditionFailed if one of the fields was
+ * changed since; errors of updateRow
  */
 export async function undoChange(resource: Resource, work: Work, key: string, entryId: string): Promise<View> {
   const { executor, actor, publisherId } = work;

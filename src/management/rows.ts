@@ -9,10 +9,10 @@ import { capital, defaultsOf, type Reference, type Resource, type Values, type V
 import { checkValue } from './schema-errors.ts';
 import { isOperator, type Work } from './unit-of-work.ts';
 
-/** How a change is applied: `ifMatch` null applies it to any state. */
+/** Mode of a change. If `ifMatch` is null, it applies to any version. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };
 
-/** The client's ETag did not match: the row was changed meanwhile. `current` is its present state. */
+/** The client's ETag did not match because the row was changed. `current` is its current state. */
 export class PreconditionFailed extends AppError {
   readonly current: View;
   constructor(current: View, details: readonly ErrorDetail[]) {
@@ -21,17 +21,17 @@ export class PreconditionFailed extends AppError {
   }
 }
 
-/** Quoted, strong; equal rows have equal ETags. */
+/** Strong ETag with quotes. Equal rows have equal ETags. */
 export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(view), 'base64url').slice(0, 27)}"`;
 
-/*
- * Keys that are limited to some campaigns or placements (docs/reference/access-and-errors.md#api-keys) see and touch
- * only their rows, whatever call they are used for: each statement on rows has this condition.
+/**
+ * Keys that are limited to some campaigns or placements (docs/interface.md#keys) can only see and change rows of these,
+ * whatever the call. Each statement on rows has this condition.
  */
 
 const resourcesOf = ({ actor }: Work): KeyResources | null => actor.restrictions?.resources ?? null;
 
-/** SQL condition, to be appended, that leaves out what the actor is not limited to; '' where nothing limits it. */
+/** SQL condition to append that leaves out rows beyond the actor's limits; empty without limits. */
 function limitOf({ within = {} }: Reference, work: Work): string {
   const resources = resourcesOf(work);
   if (resources === null) return '';
@@ -46,7 +46,10 @@ function limitOf({ within = {} }: Reference, work: Work): string {
   return ` and ${conditions.length === 0 ? 'false' : `(${conditions.join(' and ')})`}`;
 }
 
-/** @throws AppError permission_denied for a row that a limited actor has made beyond its limit */
+/**
+ * Checks that a new row is within the limits of its actor.
+ * @throws AppError permission_denied if it is not
+ */
 async function requireWithin(resource: Resource, work: Work, view: View): Promise<void> {
   if (resource.within === undefined || resourcesOf(work) === null) return;
   const { rowCount } = await work.executor.query(
@@ -57,14 +60,14 @@ async function requireWithin(resource: Resource, work: Work, view: View): Promis
     throw new AppError('permission_denied', { message: `The key is limited to other ${resource.name}.` });
 }
 
-/** SQL condition on the rows that the work may see. */
+/** SQL condition for the rows that the work may see. */
 export const scopeOf = (resource: Reference, work: Work): string =>
   `(${resource.scope?.(work) ?? 'publisher_id = $1'})${limitOf(resource, work)}`;
 
-/** SQL condition, to be appended, that leaves out removed rows. */
+/** SQL condition to append that leaves out removed rows. */
 const isKept = ({ removedAt }: Reference): string => (removedAt ? ` and ${removedAt} is null` : '');
 
-/** SQL list of what a view is made of. */
+/** SQL list of the columns of a view. */
 export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
   [...(key === 'id' ? ['id'] : []), ...Object.keys(input.properties), ...Object.keys(readOnly)]
     .map((name) => {
@@ -78,14 +81,14 @@ export const viewOf = (row: Values): View =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => {
       if (value instanceof Date) return [name, value.toISOString()];
-      return [name, name === 'id' ? Number(value) : value]; // a bigint arrives as text
+      return [name, name === 'id' ? Number(value) : value]; // pg returns a bigint as text
     }),
   );
 
 export const notFound = ({ noun }: { noun: string }): AppError =>
   new AppError('resource_not_found', { message: `${capital(noun)} not found.` });
 
-/** The key as the database compares it. A malformed key is answered like one that does not exist. */
+/** Converts the key to the column's type. A malformed key is treated like one that does not exist. */
 export function readKey(resource: Resource, key: string): string | number {
   if (resource.key !== 'id') {
     if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource);
@@ -97,8 +100,8 @@ export function readKey(resource: Resource, key: string): string | number {
 }
 
 /**
- * One row.
- * @throws AppError resource_not_found, also for what belongs to another publisher or was removed
+ * Returns one row.
+ * @throws AppError resource_not_found, also for rows of other publishers and removed rows
  */
 export async function getRow(resource: Resource, work: Work, key: string, lock: '' | 'for update' = ''): Promise<View> {
   if (lock !== '') await resource.beforeLock?.(work, readKey(resource, key));
@@ -112,11 +115,11 @@ export async function getRow(resource: Resource, work: Work, key: string, lock: 
 }
 
 /**
- * Makes a row. Fields with a default may be left out.
- * @throws AppError invalid_request naming every wrong field; conflict
+ * Creates a row. Fields with a default are optional.
+ * @throws AppError invalid_request naming every invalid field; conflict
  */
-export async function createRow(resource: Resource, work: Work, given: unknown): Promise<View> {
-  const values = await checked(resource, work, { ...defaultsOf(resource), ...prepared(resource, given) }, null);
+export async function createRow(resource: Resource, work: Work, input: unknown): Promise<View> {
+  const values = await checked(resource, work, { ...defaultsOf(resource), ...prepared(resource, input) }, null);
   await resource.beforeSave?.(work, values, null);
   const row = {
     ...values,
@@ -138,20 +141,20 @@ export async function createRow(resource: Resource, work: Work, given: unknown):
 }
 
 /**
- * Changes some fields of a row, or replaces it. A change that changes nothing leaves no trace.
+ * Changes some fields of a row, or replaces it. A change without effect is not written or logged.
  * @throws AppError resource_not_found, invalid_request, conflict, permission_denied; PreconditionFailed
  */
 export async function updateRow(
   resource: Resource,
   work: Work,
   key: string,
-  given: unknown,
+  input: unknown,
   mode: ChangeMode,
 ): Promise<View> {
   const current = await getRow(resource, work, key, 'for update');
-  const fields = withoutUnchangeable(resource, prepared(resource, given), current);
-  const kept = Object.fromEntries(Object.keys(resource.input.properties).map((name) => [name, current[name]]));
-  const base = mode.replace ? { ...defaultsOf(resource), ...pick(kept, resource.fixed ?? []) } : kept;
+  const fields = withoutUnchangeable(resource, prepared(resource, input), current);
+  const currentInput = Object.fromEntries(Object.keys(resource.input.properties).map((name) => [name, current[name]]));
+  const base = mode.replace ? { ...defaultsOf(resource), ...pick(currentInput, resource.fixed ?? []) } : currentInput;
   requireMatch(mode.ifMatch, current, { ...base, ...fields });
   const values = await checked(resource, work, { ...base, ...fields }, current);
   const changed = Object.entries(values).filter(([name, value]) => !isDeepStrictEqual(value, current[name]));
@@ -170,7 +173,7 @@ export async function updateRow(
 }
 
 /**
- * Removes a row; where its kind has a `removedAt` column the row stays in the database, hidden.
+ * Removes a row. If its kind has a `removedAt` column, the row stays in the database but is hidden.
  * @throws AppError resource_not_found, in_use; PreconditionFailed
  */
 export async function removeRow(resource: Resource, work: Work, key: string, ifMatch: string | null): Promise<View> {
@@ -190,22 +193,22 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
   return current;
 }
 
-/** Refuses a change to a state that the client has not seen, and reports the current values of the fields it sends. */
-export function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
+/** Rejects a change based on an outdated version, and reports the current values of the fields that the client sent. */
+export function requireMatch(ifMatch: string | null, current: View, changes: Values): void {
   if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
-  const details = Object.entries(wanted)
+  const details = Object.entries(changes)
     .filter(([name, value]) => Object.hasOwn(current, name) && !isDeepStrictEqual(value, current[name]))
     .map(([name]) => ({ path: `/${name}`, message: `is now ${JSON.stringify(current[name]).slice(0, 500)}` }));
   throw new PreconditionFailed(current, details);
 }
 
-function prepared(resource: Resource, given: unknown): Values {
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
+function prepared(resource: Resource, input: unknown): Values {
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
-  return resource.prepare?.({ ...given }) ?? { ...given };
+  return resource.prepare?.({ ...input }) ?? { ...input };
 }
 
-/** Takes out what is only shown, so that a row can be sent back as it was got; refuses to change it. */
+/** Removes read-only fields, so that a client can send back a row as received. Rejects changes of these fields. */
 function withoutUnchangeable(resource: Resource, fields: Values, current: View): Values {
   const details: ErrorDetail[] = [];
   const rest: Values = {};
@@ -218,15 +221,15 @@ function withoutUnchangeable(resource: Resource, fields: Values, current: View):
   return rest;
 }
 
-/** The values, completed, when they pass every rule. */
-async function checked(resource: Resource, work: Work, given: Values, current: View | null): Promise<Values> {
-  const shape = checkValue(resource.input, given);
+/** Completes and validates values. */
+async function checked(resource: Resource, work: Work, input: Values, current: View | null): Promise<Values> {
+  const shape = checkValue(resource.input, input);
   if (shape.length > 0) {
-    const others = resource.checksAnyShape === true ? ((await resource.check?.(given, work, current)) ?? []) : [];
+    const others = resource.checksAnyShape === true ? ((await resource.check?.(input, work, current)) ?? []) : [];
     const further = others.filter(({ path }) => !shape.some((detail) => detail.path === path));
     throw new AppError('invalid_request', { details: [...shape, ...further] });
   }
-  const values = (await resource.complete?.(given, work, current)) ?? given;
+  const values = (await resource.complete?.(input, work, current)) ?? input;
   requireOperator(resource, work, values, current);
   const details = [
     ...(await missingReferences(resource, work, values, current)),
@@ -246,7 +249,9 @@ function requireOperator(resource: Resource, { actor }: Work, values: Values, cu
   throw new AppError('permission_denied', { message: 'Only an operator may change this.', details });
 }
 
-/** A named row is locked against removal, and against others that name it, until the transaction ends. */
+/**
+ * Returns errors for references to missing rows. Referenced rows are locked against removal until the transaction ends.
+ */
 export async function missingReferences(
   resource: Resource,
   work: Work,
@@ -279,7 +284,7 @@ async function requireUnused(resource: Resource, work: Work, current: View): Pro
   if (details.length > 0) throw new AppError('in_use', { message: `The ${resource.noun} is in use.`, details });
 }
 
-/** Runs a statement that writes one row; what breaks a unique constraint is a conflict of the client's. */
+/** Runs a statement that writes one row, and maps violations of unique constraints to a conflict. */
 export async function saved(resource: Resource, { executor }: Work, text: string, values: unknown[]): Promise<View> {
   try {
     const { rows } = await executor.query<Values>(text, values);

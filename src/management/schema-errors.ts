@@ -2,12 +2,12 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
 import type { ErrorDetail } from '../platform/errors.ts';
 
-/** Schema keyword: what is wrong with a text that does not match the pattern. */
+/** Schema keyword for the message about a text that does not match its pattern. */
 export const problem = 'x-problem';
 
 /**
- * What is wrong with a value, in words for its author; one error for each path. Lengths are counted as PostgreSQL
- * counts them, in characters and not in UTF-16 units. A value with text that cannot be stored is checked no further.
+ * Validates a value, with messages for its author and one error for each path. Like PostgreSQL, it counts lengths in
+ * characters, not in UTF-16 units. If a text cannot be stored, validation stops there.
  */
 export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
   const oversized = [...findOversized(schema, value, '', most)];
@@ -21,14 +21,14 @@ export function schemaErrors(schema: TSchema, value: unknown, most: number): Err
   return details;
 }
 
-/** Beyond what a schema knows (count): no mistake of a client makes so many. */
+/** Maximum number of members beyond those in the schema. More cannot be a client's mistake. */
 const maxExcess = 1000;
 
-/** Finds lists and objects so long that checking each part would keep other requests waiting. */
-function* findOversized(given: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
+/** Finds lists and objects that would take so long to check that other requests would be blocked. */
+function* findOversized(declared: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
   if (typeof value !== 'object' || value === null) return;
   const type = Array.isArray(value) ? 'array' : 'object';
-  const schema = (given.anyOf as TSchema[] | undefined)?.find((branch) => branch.type === type) ?? given;
+  const schema = (declared.anyOf as TSchema[] | undefined)?.find((branch) => branch.type === type) ?? declared;
   if (Array.isArray(value)) {
     if (value.length > ((schema.maxItems as number | undefined) ?? Number.POSITIVE_INFINITY) + maxExcess)
       yield { path, message: `must list at most ${schema.maxItems}` };
@@ -38,27 +38,27 @@ function* findOversized(given: TSchema, value: unknown, path: string, most: numb
   if (fields === undefined) return;
   const names = schema.additionalProperties === false ? Object.keys(value) : [];
   if (names.length > Object.keys(fields).length + maxExcess)
-    for (const name of names.filter((one) => !Object.hasOwn(fields, one)).slice(0, most))
+    for (const name of names.filter((member) => !Object.hasOwn(fields, member)).slice(0, most))
       yield { path: `${path}/${name}`, message: 'is not known here' };
   for (const [name, field] of Object.entries(fields))
     if (Object.hasOwn(value, name))
       yield* findOversized(field, (value as Record<string, unknown>)[name], `${path}/${name}`, most);
 }
 
-/** Errors reported at most (count). */
+/** Maximum number of reported errors. */
 const maxDetails = 50;
 
-/** The errors of a value by path, in words for its author; empty when it is valid. */
+/** Errors of a value by path, with messages for its author; empty if it is valid. */
 export const checkValue = (schema: TSchema, value: unknown): ErrorDetail[] => schemaErrors(schema, value, maxDetails);
 
-/** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
+/** Finds text that PostgreSQL cannot store: NUL and lone surrogates. */
 export function findUnreadable(value: unknown, path: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   addUnreadable(details, value, path, 0);
   return details;
 }
 
-/** Appends to one list: a body has up to half a million values. */
+/** Appends to a shared list, because a body has up to half a million values. */
 function addUnreadable(details: ErrorDetail[], value: unknown, path: string, depth: number): void {
   if (typeof value === 'string') {
     if (value.includes('\0') || !value.isWellFormed())
@@ -82,26 +82,32 @@ function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
   }
 }
 
-/** Of several shapes the one of the value's type counts, or the first; others, such as null, are named beside it. */
+/**
+ * Errors of a union. The branch with the value's type is reported, or else the first; the message names the other
+ * types, such as null.
+ */
 function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDetail[] {
   const branches = errors.map((branch) => [...problemsOf(branch)]);
   if (branches.some((branch) => branch.length === 0)) return [];
   const shapes = schema.anyOf as TSchema[];
-  const choices = shapes.map((one) => one.const as unknown);
+  const choices = shapes.map((branch) => branch.const as unknown);
   if (choices.every((choice) => choice !== undefined))
     return [{ path, message: `must be one of ${choices.join(', ')}` }];
-  const nullable = shapes.some((one) => one.type === 'null');
+  const nullable = shapes.some((branch) => branch.type === 'null');
   const type = Array.isArray(value) ? 'array' : typeof value;
   const main = Math.max(
     0,
-    shapes.findIndex((one) => one.type === type),
+    shapes.findIndex((branch) => branch.type === type),
   );
   return (branches[main] ?? []).map((detail) =>
     nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail,
   );
 }
 
-/** Surrogate pairs are one character. Counted in place: a list of the characters of a text of 4 MB takes 300 ms. */
+/**
+ * Counts characters, with a surrogate pair as one. It counts in place: a list of the characters of a 4 MB text takes
+ * 300 ms.
+ */
 function charactersIn(value: unknown): number {
   const text = String(value);
   let count = text.length;

@@ -6,8 +6,8 @@ import { withoutApiKey } from './http.ts';
 import { checkValue } from './schema-errors.ts';
 
 /**
- * Options of a management route with a body: fields that its schema does not name are refused, and every wrong field is
- * named at once (docs/reference/management.md#resources).
+ * Options of a management route with a body. Unknown fields are rejected, and every invalid field is reported at once
+ * (docs/interface.md#management).
  */
 export const strictBody = {
   validatorCompiler:
@@ -18,7 +18,7 @@ export const strictBody = {
         : resultOf(value, checkValue(schema as TSchema, value), `/${httpPart}`),
 } satisfies Pick<RouteShorthandOptions, 'validatorCompiler'>;
 
-/** A preValidation hook of routes without a body schema: what is sent there would be ignored in silence. */
+/** preValidation hook for routes without a body schema. It rejects fields that would otherwise be ignored silently. */
 export function refuseFields(
   { body, routeOptions: { schema = {} } }: { body: unknown; routeOptions: { schema?: object } },
   _reply: unknown,
@@ -30,7 +30,10 @@ export function refuseFields(
 
 const nothing = Type.Object({}, { additionalProperties: false });
 
-/** The body of a call that takes it in several forms. @throws AppError invalid_request naming every wrong field */
+/**
+ * Validates a body that may have several forms.
+ * @throws AppError invalid_request naming every invalid field
+ */
 export function requireBody<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
   const read = readBody(schema, body);
   if ('error' in read) throw read.error;
@@ -40,9 +43,9 @@ export function requireBody<Schema extends TSchema>(schema: Schema, body: unknow
 type Result = { value: unknown } | { error: AppError };
 
 function readBody(schema: TSchema, body: unknown): Result {
-  const given = withoutApiKey(body);
-  // A list has members of its own that are named like fields, such as `filter`.
-  const value = Array.isArray(given) ? given : Value.Default(schema, given);
+  const received = withoutApiKey(body);
+  // A list has members of its own with the names of fields, such as `filter`.
+  const value = Array.isArray(received) ? received : Value.Default(schema, received);
   return resultOf(value, checkValue(schema, value), '');
 }
 

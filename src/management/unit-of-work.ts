@@ -8,79 +8,82 @@ import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { Logger } from '../platform/logger.ts';
 import { hasRole, type MemberRole, type Role } from '../shell/context.ts';
 
-/** A permission as the module that requires it hands it in. */
+/** A permission, as registered by the module that requires it. */
 export type PermissionEntry = {
   name: Permission;
-  /** Users of this role and above hold it, and may create keys with it. */
+  /** Minimum role of users who hold it and may create keys with it. */
   role: Role;
-  /** What a key may do with it. */
+  /** Description of the permission for keys. */
   text: MessageKey;
 };
 
-/** Makes a key or user an operator, who sees all publishers. */
+/** Permission that makes a key or user an operator, who sees all publishers. */
 export const operatorPermission: Permission = 'accounts';
 
-/** What users of a role hold. */
+/** Permissions of a role. */
 export const permissionsOf = (role: MemberRole, permissions: readonly PermissionEntry[]): ReadonlySet<Permission> => {
   const isHeld = (entry: PermissionEntry): boolean =>
     typeof role === 'string' ? hasRole(role, entry.role) : role.permissions.includes(entry.name);
   return new Set(permissions.filter(isHeld).map(({ name }) => name));
 };
 
-/** The author of a change: an API key, a signed-in user, or a command of the installation's operator. */
+/** Author of a change: an API key, a signed-in user, or a command of the installation's operator. */
 export type Actor = {
   kind: 'key' | 'user' | 'system';
   id: number;
-  /** Name of the key, e-mail address of the user; kept in the audit log. */
+  /** Name of the key, or e-mail address of the user; stored in the audit log. */
   label: string;
-  /** What it may do and grant. `accounts` makes an operator. */
+  /** Permissions that it has and can grant. `accounts` makes it an operator. */
   permissions: ReadonlySet<Permission>;
-  /** When a key ends (epoch milliseconds), and with it every key it makes; null: never. */
+  /** Expiry of a key and of every key it creates (epoch milliseconds); null for no expiry. */
   expiresAtMs: number | null;
-  /** Calls a second of a key, which no key that it makes or changes may exceed; null: no limit. */
+  /** Calls per second of a key, which keys that it creates or changes cannot exceed; null for no limit. */
   ratePerS: number | null;
-  /** What narrows a key, and every key that it makes; null: nothing. */
+  /** Restrictions of a key and of every key it creates; null for none. */
   restrictions: KeyRestrictions | null;
-  /** The publisher it belongs to; null: an operator who belongs to none. */
+  /** Publisher it belongs to; null for an operator without a publisher. */
   publisherId: number | null;
 };
 
-/** A unit of work on the configuration of one publisher. For writes the executor is a transaction. */
+/** A unit of work on the configuration of one publisher. For writes, the executor is a transaction. */
 export type Work = {
   executor: Executor;
   actor: Actor;
   publisherId: number;
   nowMs: number;
-  /** Saves what was approved: no further approval is asked for. */
+  /** Set to save an approved change without further approval. */
   approved?: true;
-  /** Gets the ids of the entries that the work writes to the audit log. */
+  /** Receives the ids of the audit log entries that the work writes. */
   entries?: string[];
 };
 
-/** Operators see all publishers. */
+/** Whether the actor is an operator, who sees all publishers. */
 export const isOperator = (actor: Actor): boolean => actor.permissions.has(operatorPermission);
 
-/** With 10,000 offers a refresh takes most of a second: too long for a request to wait (count of offers). */
+/**
+ * Number of offers from which on writes do not wait for a refresh. With 10,000 offers, a refresh takes most of a
+ * second.
+ */
 const largeCatalogue = 2000;
 
-/** Runs units of work on the database, for routes, pages and commands alike. */
+/** Runs units of work on the database, for routes, pages and commands. */
 export type Management = {
-  /** Reads; the work sees what is committed. */
+  /** Runs a read, which sees committed data. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
-  /** Reads, with several statements, what was committed at one moment. */
+  /** Runs a read with several statements that see the same committed state. */
   readMoment: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
-   * Writes in one transaction; after a deadlock `work` runs again. When it resolves, this process serves the new
-   * configuration, unless the catalogue is so large that reading it takes longer than a caller should wait; others
-   * follow within a second.
+   * Runs a write in one transaction; after a deadlock, `work` runs again. When it resolves, this process serves the new
+   * configuration, unless the catalogue is so large that reading it takes longer than a caller should wait. Other
+   * processes follow within a second.
    */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };
 
-/** Tries of a write that ends in deadlocks (count). */
+/** Maximum number of tries of a write that ends in deadlocks. */
 const maxTries = 4;
 
-/** Of writes that lock rows in different orders PostgreSQL ends one, which is done again. */
+/** Repeats a write after a deadlock. If writers lock rows in different orders, PostgreSQL aborts one of them. */
 async function againAfterDeadlocks<T>(commit: () => Promise<T>, tries = maxTries): Promise<T> {
   try {
     return await commit();
@@ -93,7 +96,7 @@ async function againAfterDeadlocks<T>(commit: () => Promise<T>, tries = maxTries
 type ManagementDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  /** The configuration that this process serves. */
+  /** Configuration that this process serves. */
   catalog: { refresh: () => Promise<unknown>; current: () => { offers: ReadonlyMap<number, unknown> } };
   logger: Logger;
   now: () => number;
@@ -109,7 +112,7 @@ export function createManagement({ pool, dbHealth, catalog, logger, now }: Manag
       const commit = () =>
         failFast(() => transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })));
       const result = await againAfterDeadlocks(commit);
-      // The change is committed: a failed refresh of this process does not fail the request.
+      // The change is already committed, so a failed refresh must not fail the request.
       const refreshed = catalog
         .refresh()
         .catch((err: unknown) => logger.warn({ err }, 'catalogue refresh failed after a change'));

@@ -31,7 +31,7 @@ function measured(tables: ReadonlyMap<string, Buffer>): FontMeasures | null {
   const metrics = hhea.readUInt16BE(34);
   const advance = (glyph: number): number => table('hmtx').readUInt16BE(Math.min(glyph, metrics - 1) * 4);
   const total = glyphs.map(advance).reduce((sum, units) => sum + units, 0);
-  const found: FontMeasures = {
+  const fontMeasures: FontMeasures = {
     family: familyOf(table('name')),
     weights: weightsOf(tables.get('fvar'), tables.get('OS/2')),
     ascent: inThousandths(hhea.readInt16BE(4)),
@@ -39,9 +39,9 @@ function measured(tables: ReadonlyMap<string, Buffer>): FontMeasures | null {
     line_gap: inThousandths(hhea.readInt16BE(8)),
     width: inThousandths(total / glyphs.length),
   };
-  const measures = [found.ascent, found.descent, found.line_gap, found.width];
+  const measures = [fontMeasures.ascent, fontMeasures.descent, fontMeasures.line_gap, fontMeasures.width];
   const isUsable = unitsPerEm > 0 && measures.every((value) => value >= 0 && value <= 4000);
-  return isUsable && !glyphs.includes(0) && found.ascent > 0 && found.width > 0 ? found : null;
+  return isUsable && !glyphs.includes(0) && fontMeasures.ascent > 0 && fontMeasures.width > 0 ? fontMeasures : null;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { PageExtensions } from '../page-extensions.ts';
 import type { PublisherContext } from '../publisher-pages.ts';
 import type { CatalogStore } from '../store.ts';
 
-/** What the catalogue's pages are made with. */
+/** Dependencies of the catalogue's pages. */
 export type PageServices = Shell & {
   deps: { catalog: CatalogStore; config: Config };
   management: ManagementClient;
@@ -15,10 +15,10 @@ export type PageServices = Shell & {
   additions: AllAdditions;
 };
 
-/** Below the publisher's pages: where the form of a campaign asks for its reach. */
+/** Path, below the publisher's pages, at which the form of a campaign requests its reach. */
 export const reachPath = '/campaigns/estimate';
 
-/** The member `figures` of the pages of a resource; none without reports. */
+/** The member `figures` of a resource's pages; absent without reports. */
 export const figuresOf = (
   { extensions }: { extensions: PageExtensions },
   by: Parameters<NonNullable<PageExtensions['figures']>>[0],

@@ -13,7 +13,7 @@ import type { PageServices } from './services.ts';
 
 const writes = 'manager';
 
-/** The kill switch on the pages of a resource. */
+/** Adds the kill switch to the pages of a resource. */
 export function registerStop(
   pages: Pages<PublisherContext>,
   { management }: PageServices,
@@ -27,7 +27,7 @@ export function registerStop(
     });
 }
 
-/** The button of a row's page that stops it, after a question, or ends that. */
+/** Button that stops or resumes a row, with confirmation. */
 export function stopButton(context: PublisherContext, { name }: Resource, view: View, shownName: string): Html {
   if (!hasRole(context.viewer.user.role, writes) || view.deleted_at !== null) return nothing;
   const path = context.path(`/${name}/${view.id}`);
@@ -44,7 +44,10 @@ export function stopButton(context: PublisherContext, { name }: Resource, view: 
 export const stoppedBadge = (by: Offer['stopped'] = null): Html =>
   badge(t(by === 'codes' ? 'stop.noCodes' : 'stop.stopped'), 'bad');
 
-/** Who stopped it and when; of an offer, also that its campaign or advertiser is stopped (`within`). */
+/**
+ * Notice with the user who stopped a row, and when. For an offer, `within` says whether its campaign or advertiser is
+ * stopped.
+ */
 export function stopNotice({ publisher }: PublisherContext, view: View, within: Offer['stopped'] = null): Html {
   if (view.stopped === true) {
     const time = moment(publisher, String(view.stopped_at));

@@ -3,7 +3,7 @@ import type { Values, View } from '../../management/resource.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 
-/** `payout_amount` of a campaign, or of a publisher that it is served to. */
+/** Checks `payout_amount` of a campaign, or of a publisher that it is served to. */
 export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
   ...checkDecimals(values, 'payout_amount', 6),
   ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
@@ -11,7 +11,7 @@ export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
     : []),
 ];
 
-/** Checks the payout of a stored campaign against its history and its publishers. */
+/** Checks a change of a campaign's payout against its history and the publishers' payouts. */
 export async function checkPayoutChange(values: Values, work: Work, current: View): Promise<ErrorDetail[]> {
   const becomesShare = values.payout_kind === 'cps' && current.payout_kind !== 'cps';
   return [
@@ -20,7 +20,10 @@ export async function checkPayoutChange(values: Values, work: Work, current: Vie
   ];
 }
 
-/** Payouts of publishers that are money so far would be percent of the sale. */
+/**
+ * Rejects a change to a share of the sale while publishers override the payout: their amounts of money would become
+ * percentages.
+ */
 async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorDetail[]> {
   const { rows } = await executor.query<{ ids: string | null }>(
     `select string_agg(publisher_id::text, ', ' order by publisher_id) as ids from campaign_publishers
@@ -33,12 +36,12 @@ async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorD
     : [{ path: '/payout_kind', message: `cannot be cps: publishers have payouts of their own above 100 (${ids})` }];
 }
 
-/** Grain of `rollup_money` with one row for each offer, day and currency (`reports/rollup/grains.ts`). */
+/** Grain of `rollup_money` with a row for each offer, day and currency (`reports/rollup/grains.ts`). */
 const offerDays = 18;
 
 /**
- * Refuses another currency once money was booked: budgets, usage and the average sale of a campaign are amounts without
- * a currency, and would mix both.
+ * Rejects a change of currency after money was booked. Budgets, usage and the average sale of a campaign are amounts
+ * without a currency, and would mix both.
  */
 async function checkCurrencyChange(
   { id, payout_currency: currency }: View,

@@ -33,7 +33,7 @@ import { advertisers } from './advertisers.ts';
 import { checkPayout, checkPayoutChange } from './campaign-payout.ts';
 import { offers } from './offers.ts';
 
-/** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
+/** Campaigns of advertisers: landing page, payout and targeting rules. */
 export const campaigns: Resource = {
   name: 'campaigns',
   noun: 'campaign',
@@ -153,7 +153,7 @@ export const campaigns: Resource = {
     ...(await warnOfPlacements(view, work)),
   ],
   beforeSave: (work, values, current) => requireApproval('campaigns', work, values, current),
-  // Its offers are paused with it, and resume with it.
+  // Removing a campaign pauses its offers; restoring it resumes them.
   beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),
   afterRestore: (work, { id, deleted_at }) =>
     setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
@@ -165,11 +165,11 @@ function warnOfUrls({ landing_url: url }: Values): Warning[] {
 
 const zoneOf = ({ rules }: Values): string | undefined => (rules as CampaignRules | null)?.schedule?.time_zone;
 
-/** The time zone of a schedule is refused only if it changes, so that other fields can be saved. */
+/** Rejects an unknown time zone of a schedule only if it changes, so that other fields can still be saved. */
 const zoneRule = (current: View | null) => (zone: string) =>
   isKnownZone(zone) || (current !== null && zone === zoneOf(current));
 
-/** Pauses or resumes those offers of a campaign that a condition selects. */
+/** Pauses or resumes the offers of a campaign that match a condition. */
 async function setOffersActive(
   work: Work,
   campaignId: unknown,
@@ -188,13 +188,13 @@ async function setOffersActive(
   }
 }
 
-/** A goal whose time is over may stay as it is. */
+/** Checks a goal. One whose time is over may stay unchanged. */
 function checkGoal(goal: unknown): ErrorDetail[] {
   if (typeof goal !== 'object' || goal === null || !('by' in goal) || typeof goal.by !== 'string') return [];
   return Number.isNaN(timeOf(goal.by)) ? [{ path: '/goal/by', message: timeProblem }] : [];
 }
 
-/** Offers are ranked by what they pay, converted by the publisher's exchange rates. */
+/** Warns about missing exchange rates. Offers are ranked by their payouts, converted by the publisher's rates. */
 async function warnOfCurrencies(
   { id, payout_currency: currency }: View,
   { executor, publisherId, nowMs }: Work,
@@ -218,38 +218,38 @@ async function warnOfCurrencies(
   return [{ path: '/payout_currency', message }];
 }
 
-/** A placement exists as soon as a request has named it; one that never was may be a typing error. */
+/** Warns about placements that no request has named yet, because they may be typing errors. */
 async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: Work): Promise<Warning[]> {
   const { include = [], exclude = [] } = (rules as CampaignRules).targeting?.placements ?? {};
-  const given = [
+  const targetedPlacements = [
     ...include.map((name, index) => ({ name, path: `/rules/targeting/placements/include/${index}` })),
     ...exclude.map((name, index) => ({ name, path: `/rules/targeting/placements/exclude/${index}` })),
   ];
-  if (given.length === 0) return [];
+  if (targetedPlacements.length === 0) return [];
   const { rows } = await executor.query<{ name: string }>(
     `select distinct name from placements where name = any($3) and (publisher_id = $1
       or publisher_id in (select publisher_id from campaign_publishers where campaign_id = $2 and active))`,
-    [publisherId, id, given.map(({ name }) => normaliseName(name))],
+    [publisherId, id, targetedPlacements.map(({ name }) => normaliseName(name))],
   );
-  const seen = new Set(rows.map(({ name }) => name));
-  return given
-    .filter(({ name }) => !seen.has(normaliseName(name)))
+  const existingNames = new Set(rows.map(({ name }) => name));
+  return targetedPlacements
+    .filter(({ name }) => !existingNames.has(normaliseName(name)))
     .map(({ name, path }) => ({ path, message: `${name} was never seen: no request has named this placement` }));
 }
 
-/** Audiences are made before campaigns name them. */
+/** Rejects unknown audiences. They must exist before campaigns refer to them. */
 async function checkAudiences(rules: unknown, { executor, publisherId }: Work): Promise<ErrorDetail[]> {
   const { include, exclude } = (rules as CampaignRules | null)?.targeting?.audiences ?? {};
-  const given = Object.entries({ include, exclude }).flatMap(([side, keys]) =>
+  const targetedAudiences = Object.entries({ include, exclude }).flatMap(([side, keys]) =>
     Array.isArray(keys) ? keys.map((key, at) => ({ key, path: `/rules/targeting/audiences/${side}/${at}` })) : [],
   );
-  if (given.length === 0) return [];
+  if (targetedAudiences.length === 0) return [];
   const { rows } = await executor.query<{ key: string }>(
     'select key from audiences where publisher_id = $1 and key = any($2) for share',
-    [publisherId, given.map(({ key }) => String(key).replaceAll('\0', ''))],
+    [publisherId, targetedAudiences.map(({ key }) => String(key).replaceAll('\0', ''))],
   );
-  const known = new Set(rows.map(({ key }) => key));
-  return given
-    .filter(({ key }) => !known.has(key))
+  const existingKeys = new Set(rows.map(({ key }) => key));
+  return targetedAudiences
+    .filter(({ key }) => !existingKeys.has(key))
     .map(({ key, path }) => ({ path, message: `${key} is not the key of an audience` }));
 }

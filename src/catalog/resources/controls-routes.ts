@@ -71,7 +71,7 @@ const answer = Type.Object(
 );
 type ControlsRoute = { Params: Static<typeof params>; Querystring: { dry_run?: unknown } };
 
-/** What a publisher never shows, keeps apart, and shows only from a price on. */
+/** Routes of block rules: what a publisher never shows, keeps apart, and shows only above a floor. */
 export function controlsRoutes(
   app: App,
   http: ManagementHttp,

@@ -4,7 +4,7 @@ import { runInSlices } from '../../platform/lib/slices.ts';
 import { competitorDomain, hostOf } from '../controls.ts';
 import type { Controls, FindBlock, Offer, OfferLists, StoredControls } from '../types.ts';
 
-/** Offers, or domains, looked at between two pauses (count). */
+/** Number of offers or domains that are checked between two pauses. */
 const sliceSize = 100;
 
 export const countBlocked = (offers: readonly Offer[], blockOf: FindBlock): Promise<number> =>
@@ -19,7 +19,10 @@ export const countBlocked = (offers: readonly Offer[], blockOf: FindBlock): Prom
     })(),
   );
 
-/** Rules that leave no offer: at all placements, or at some. @param blocked how many are at all */
+/**
+ * Warns about rules that block every offer, at all placements or at some.
+ * @param blocked number of offers that are blocked at all placements
+ */
 export async function warnOfNothingShown(
   controls: Controls | null,
   offers: readonly Offer[],
@@ -27,13 +30,13 @@ export async function warnOfNothingShown(
 ): Promise<Warning[]> {
   if (controls === null || offers.length === 0) return [];
   if (blocked === offers.length) return [{ path: '/', message: `block every offer (${blocked}): nothing is shown` }];
-  const found: Warning[] = [];
+  const warnings: Warning[] = [];
   for (const [name, blockThere] of controls.placements) {
     const there: FindBlock = (offer) => controls.blockOf(offer) ?? blockThere(offer);
     if ((await countBlocked(offers, there)) === offers.length)
-      found.push({ path: `/placements/${name}`, message: 'block every offer: nothing is shown there' });
+      warnings.push({ path: `/placements/${name}`, message: 'block every offer: nothing is shown there' });
   }
-  return found;
+  return warnings;
 }
 
 type Named = { path: string; domain: string };
@@ -43,25 +46,25 @@ const domainsOf = (path: string, { blocked, allowed }: OfferLists): Named[] =>
     domains.map((domain, at) => ({ path: `${path}/${side}/domains/${at}`, domain })),
   );
 
-/** Domains below which anyone registers names: a rule for `co.uk` holds for all of them. */
+/** Warns about public suffixes: a rule for `co.uk` applies to all domains below it. */
 export async function warnOfSuffixes({ placements, separate, ...lists }: StoredControls): Promise<Warning[]> {
-  const named = [
+  const listedDomains = [
     ...domainsOf('', lists),
     ...Object.entries(placements).flatMap(([name, ofPlacement]) => domainsOf(`/placements/${name}`, ofPlacement)),
     ...separate.competitors
-      .map((one, at) => ({ path: `/separate/competitors/${at}`, domain: String(one) }))
+      .map((competitor, at) => ({ path: `/separate/competitors/${at}`, domain: String(competitor) }))
       .filter(({ domain }) => competitorDomain(domain) !== null),
   ];
-  if (named.length === 0) return [];
+  if (listedDomains.length === 0) return [];
   const isSuffix = await publicSuffixes();
   return runInSlices(
     (function* () {
-      const found: Warning[] = [];
-      for (const [done, { path, domain }] of named.entries()) {
+      const warnings: Warning[] = [];
+      for (const [done, { path, domain }] of listedDomains.entries()) {
         if (done % sliceSize === sliceSize - 1) yield;
-        if (isSuffix(hostOf(domain) ?? '')) found.push({ path, message: suffixMessage(domain) });
+        if (isSuffix(hostOf(domain) ?? '')) warnings.push({ path, message: suffixMessage(domain) });
       }
-      return found;
+      return warnings;
     })(),
   );
 }

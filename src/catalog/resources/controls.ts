@@ -13,10 +13,10 @@ import type { OfferLists, Publisher, StoredControls } from '../types.ts';
 import { countBlocked, warnOfNothingShown, warnOfSuffixes } from './controls-warnings.ts';
 import { publishers } from './publishers.ts';
 
-/** Entries of a list, and floors (count). */
+/** Maximum number of entries in a list, and of floors. */
 const maxEntries = 1000;
 const maxLength = 200;
-/** Placements with rules of their own (count). */
+/** Maximum number of placements with rules of their own. */
 const maxPlacements = 200;
 
 const list = <Item extends TSchema>(item: Item, description: string) =>
@@ -79,7 +79,7 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
   description: 'By placement: the least expected revenue of 1,000 impressions for an offer to be shown.',
 });
 
-/** What of the rules can be left out, at any depth: it is then empty. */
+/** Input schema of the rules. Every part is optional at any depth and empty if left out. */
 export const controlsInput = Type.Object(
   {
     blocked: someBlocked,
@@ -116,15 +116,20 @@ export const controlsView = Type.Object(
 
 export type ControlsView = StoredControls & { publisher_id: number; offers: { total: number; blocked: number } };
 
-/** The rules of a view alone. */
+/** Returns the rules of a view without its other fields. */
 export const storedOf = ({ publisher_id: _id, offers: _offers, ...stored }: ControlsView): StoredControls => stored;
 
-/** `etag`: of the rules alone, since what they block changes with the catalogue. */
-type Answer = { view: ControlsView; warnings: Warning[]; etag: string };
+/**
+ * Rules of a publisher with warnings. `etag` covers the rules only, because what they block changes with the catalogue.
+ */
+type ControlsResult = { view: ControlsView; warnings: Warning[]; etag: string };
 type Find = (publisherId: number) => Publisher | undefined;
 
-/** The rules of a publisher. @throws AppError resource_not_found */
-export async function getControls(work: Work, key: string, find: Find): Promise<Answer> {
+/**
+ * Returns the rules of a publisher.
+ * @throws AppError resource_not_found
+ */
+export async function getControls(work: Work, key: string, find: Find): Promise<ControlsResult> {
   const { id, stored } = await read(work, key, '');
   return answerOf(id, stored, find);
 }
@@ -132,18 +137,19 @@ export async function getControls(work: Work, key: string, find: Find): Promise<
 export type ControlsMode = { ifMatch: string | null; dryRun: boolean };
 
 /**
- * Replaces the rules of a publisher; what is left out is empty. `dryRun`: checks them, and says what they would block.
- * @throws AppError resource_not_found; invalid_request naming every wrong field; PreconditionFailed
+ * Replaces the rules of a publisher; missing parts become empty. `dryRun` validates them and reports what they would
+ * block.
+ * @throws AppError resource_not_found; invalid_request naming every invalid field; PreconditionFailed
  */
 export async function setControls(
   work: Work,
   key: string,
-  given: unknown,
+  input: unknown,
   { ifMatch, dryRun }: ControlsMode,
   find: Find,
-): Promise<Answer> {
+): Promise<ControlsResult> {
   const { id, stored: before } = await read(work, key, 'for update');
-  const after = parse(given);
+  const after = parse(input);
   requireMatch(ifMatch, rulesOf(id, before), after);
   if (!dryRun && !isDeepStrictEqual(before, after)) {
     const value = isDeepStrictEqual(after, noControls) ? null : JSON.stringify(after);
@@ -167,12 +173,12 @@ async function read(work: Work, key: string, lock: '' | 'for update') {
   return { id: id as number, stored: wholeControls(rows[0]?.controls ?? {}) };
 }
 
-/** The rules, whole and without repeats. */
-function parse(given: unknown): StoredControls {
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
+/** Parses rules, fills in missing parts, and removes duplicates. */
+function parse(body: unknown): StoredControls {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
   const fields = { blocked: {}, allowed: {}, placements: {}, separate: {}, floors: {} };
-  const input: Static<typeof controlsInput> = { ...fields, ...given };
+  const input: Static<typeof controlsInput> = { ...fields, ...body };
   const details = checkValue(controlsInput, input);
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const { placements, separate, floors } = input;
@@ -249,8 +255,8 @@ const blank = (lists: Values, path: string): ErrorDetail[] =>
 
 const rulesOf = (id: number, stored: StoredControls): Values => ({ publisher_id: id, ...stored });
 
-/** The rules with what they block of the publisher's offers, as this process knows them. */
-async function answerOf(id: number, stored: StoredControls, find: Find): Promise<Answer> {
+/** Builds the result with the number of the publisher's offers that the rules block, by this process's snapshot. */
+async function answerOf(id: number, stored: StoredControls, find: Find): Promise<ControlsResult> {
   const publisher = find(id);
   const controls = controlsOf(stored, publisher?.controls ?? null);
   const offers = (publisher?.index.offers ?? []).filter((offer) => isProvisionedTo(offer, id));

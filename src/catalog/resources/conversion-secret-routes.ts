@@ -24,7 +24,9 @@ const created = Type.Object({
 });
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
-/** The secret that an advertiser signs its reports with. Without one, a click id is enough. */
+/**
+ * Routes for the secret that an advertiser signs its conversion reports with. Without a secret, a click id is enough.
+ */
 export async function conversionSecretRoutes(app: App, http: ManagementHttp): Promise<void> {
   const hooks = { ...requirePermission(http, 'offers/management'), preHandler: refuseFields };
 
@@ -65,8 +67,8 @@ export async function conversionSecretRoutes(app: App, http: ManagementHttp): Pr
 }
 
 /**
- * Sets or clears the secret of one of the caller's advertisers. The audit log shows whether there is one, never its
- * value.
+ * Sets or clears the secret of one of the caller's advertisers. The audit log records whether there is a secret, never
+ * its value.
  * @returns the advertiser's id
  * @throws AppError `advertiser_not_found`
  */

@@ -17,10 +17,10 @@ import { pictureLimits, readImageForm, takeImageForms } from '../image-form.ts';
 import { createImageStore } from '../image-storage.ts';
 import { createUploadedCreative, creatives } from './creatives.ts';
 
-/** A field of the form may have this much (bytes). */
+/** Maximum size of a form field (bytes). */
 const maxFieldBytes = 1000;
 
-/** `POST /manage/v1/creatives`: a picture as a form with a file, or the URL of one as JSON. */
+/** `POST /manage/v1/creatives`: a picture as a form with a file, or its URL as JSON. */
 export async function creativeRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): Promise<void> {
   const store = createImageStore(imageStore);
   const forms = await takeImageForms(app, maxFieldBytes);

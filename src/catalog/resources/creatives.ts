@@ -21,7 +21,7 @@ import type { ImageStore } from '../images/image-store.ts';
 const ofPicture = ['url', 'type', 'width', 'height'] as const;
 const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Pixels.' });
 
-/** Pictures of offers: uploaded and measured here, or a URL elsewhere with the sizes its owner says. */
+/** Pictures of offers: uploaded and measured here, or the URL of an external picture with its stated size. */
 export const creatives: Resource = {
   name: 'creatives',
   noun: 'creative',
@@ -85,7 +85,7 @@ export const creatives: Resource = {
   },
   prepare: withCanonicalLanguage,
   initial: ({ actor }) => ({ user_id: actor.kind === 'user' ? actor.id : 0 }),
-  // Writers of one offer's pictures wait for each other.
+  // Serialises writers of one offer's pictures.
   beforeLock: async ({ executor, publisherId }, id) => {
     await executor.query(
       `select 1 from offers where id = (select offer_id from creatives where id = $1) and publisher_id = $2
@@ -115,26 +115,26 @@ export const creatives: Resource = {
   },
 };
 
-/** Creatives whose pictures were handed in: their bytes say type and size, and no URL is asked for. */
+/** Creatives with uploaded pictures. Type and size come from the bytes, and no URL is needed. */
 export const uploadedCreatives: Resource = { ...creatives, check: checkLanguage };
 
-/** The fields of an upload that its bytes do not say. */
+/** Fields of an upload that cannot be derived from its bytes. */
 const uploadFields = ['offer_id', 'creative_type', 'is_primary', 'language'] as const;
 
-/** Keeps an uploaded picture as a creative of an offer. */
+/** Stores an uploaded picture as a creative of an offer. */
 export async function createUploadedCreative(
   work: Work,
-  given: Values,
+  fields: Values,
   upload: Upload,
   store: ImageStore | null,
 ): Promise<View> {
-  const unknown = Object.keys(given).filter((name) => !(uploadFields as readonly string[]).includes(name));
+  const unknown = Object.keys(fields).filter((name) => !(uploadFields as readonly string[]).includes(name));
   if (unknown.length > 0)
     throw new AppError('invalid_request', {
       details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })),
     });
   const { bytes, type, size } = upload;
-  const row = { ...given, ...size, type, url: null };
+  const row = { ...fields, ...size, type, url: null };
   const view = await createRow(uploadedCreatives, work, row).catch(withPicture(upload));
   await saveOriginal(work.executor, store, view.id as number, bytes);
   return view;
@@ -148,7 +148,7 @@ async function hasPrimary({ executor }: Work, offerId: unknown): Promise<boolean
   return rowCount !== 0;
 }
 
-/** Also of a removed picture: the index allows one of an offer. */
+/** Unmarks the primary creative, including a removed one, because the index allows one per offer. */
 const unmarkPrimary = (work: Work, offerId: unknown): Promise<void> =>
   markPrimary(work, 'offer_id = $1 and is_primary', offerId, false);
 

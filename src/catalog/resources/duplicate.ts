@@ -7,17 +7,17 @@ import { campaigns } from './campaigns.ts';
 import { creatives } from './creatives.ts';
 import { offers } from './offers.ts';
 
-/** Longest name of a campaign (characters). */
+/** Maximum length of a campaign's name (characters). */
 const maxNameLength = 200;
 
-/** The name of a copy, in the language of the reader. */
+/** Name of a copy, in the reader's language. */
 function copyNameOf(name: unknown, maxLength: number): string {
   const suffix = ` ${t('crud.copySuffix')}`;
   return [...String(name)].slice(0, maxLength - suffix.length).join('') + suffix;
 }
 
 /**
- * Copies a campaign with its offers and their creatives. The copy is paused, and served to its owner alone.
+ * Copies a campaign with its offers and their creatives. The copy is paused and served only to its owner.
  * @throws AppError resource_not_found
  */
 export async function duplicateCampaign(work: Work, id: string): Promise<View> {
@@ -30,21 +30,21 @@ export async function duplicateCampaign(work: Work, id: string): Promise<View> {
 }
 
 /**
- * Copies an offer with its creatives, within its campaign. The copy is paused, and its headline says that it is one.
+ * Copies an offer with its creatives within its campaign. The copy is paused, and its headline is marked as a copy.
  * @throws AppError resource_not_found
  */
 export async function duplicateOffer(work: Work, id: string): Promise<View> {
   const offer = await getRow(offers, work, id);
-  const named = offer.title !== '' ? 'title' : 'short_headline';
-  const name = copyNameOf(offer[named], offerLimits[named].maxLength);
-  return copyOffer(work, offer, { active: false, [named]: name });
+  const nameField = offer.title !== '' ? 'title' : 'short_headline';
+  const name = copyNameOf(offer[nameField], offerLimits[nameField].maxLength);
+  return copyOffer(work, offer, { active: false, [nameField]: name });
 }
 
 async function copyOffer(work: Work, offer: View, changes: Values): Promise<View> {
   const copy = await createRow(offers, work, { ...inputOf(offers, offer), ...changes });
   for (const creative of await rowsOf(creatives, work, 'offer_id', offer.id)) {
     const values = { ...inputOf(creatives, creative), offer_id: copy.id };
-    // The pictures of a creative are checked when they are uploaded.
+    // Pictures of a creative were already checked when they were uploaded.
     const { id } = await createRow({ ...creatives, check: () => [] }, work, values);
     await work.executor.query(
       `insert into creative_images (creative_id, bytes, sha256)

@@ -18,8 +18,8 @@ import {
 } from './exchange-rates.ts';
 
 /**
- * Columns of a file with a row for each rate, under the names that central banks and spreadsheets give them. A file may
- * instead have a row for each day and a column for each currency.
+ * Columns of a file with one row per rate, with the names that central banks and spreadsheets use. A file may instead
+ * have one row per day and one column per currency.
  */
 const rateFormat: FileFormat<'currency' | 'rate' | 'valid_from' | 'base'> = {
   columns: {
@@ -33,31 +33,31 @@ const rateFormat: FileFormat<'currency' | 'rate' | 'valid_from' | 'base'> = {
 };
 const ownColumns: readonly string[] = Object.keys(rateFormat.columns);
 
-/** Values of a day without a rate: markets were closed, or the currency did not exist. */
+/** Whether a cell means that there is no rate for the day: markets were closed, or the currency did not exist. */
 const isAbsent = (text: string): boolean => /^(|-|n\/?a|\.)$/i.test(text);
 
 export type RateFileOptions = {
   isDryRun: boolean;
   isPartial: boolean;
-  /** The currency that the rates are for one unit of; null: the column of the file, or else the stored one. */
+  /** Base currency of the rates; null to use the file's column, else the stored base. */
   base: string | null;
-  /** Whether a comma is the decimal sign. */
+  /** Whether the decimal separator is a comma. */
   hasDecimalComma: boolean;
-  /** Removes the stored rates that the file does not have. */
+  /** Whether to remove stored rates that the file lacks. */
   replaces: boolean;
 };
 
 export type ImportedRates = {
   base: string;
-  /** Rates of the file that are new or differ from the stored ones, and stored ones that are removed (count). */
+  /** Number of rates that are new or differ from the stored ones, and of stored rates that are removed. */
   changed: number;
   removed: number;
   file: DryRunView;
 };
 
 /**
- * Adds the rates of a file to the stored ones, or replaces these: all rows that can be read, or none where more than
- * 1 % cannot.
+ * Adds the rates of a file to the stored ones, or replaces them. It imports all readable rows, or none if more than 1 %
+ * are unreadable.
  * @throws AppError unknown_header; invalid_request naming lines and columns, or a missing or different base
  */
 export async function importRates(work: Work, bytes: Buffer, options: RateFileOptions): Promise<ImportedRates> {
@@ -65,8 +65,8 @@ export async function importRates(work: Work, bytes: Buffer, options: RateFileOp
   const { base, rates, counter } = await readRates(bytes, options, before.base);
   if (before.base !== null && before.base !== base && before.rates.length > 0 && !options.replaces)
     throw refuse('base', `is ${base}, and the stored rates are for one ${before.base}: replace them all`);
-  const kept = options.replaces ? [] : before.rates.map((rate) => ({ ...rate, rate: String(rate.rate) }));
-  const all = new Map([...kept, ...rates].map((rate) => [keyOf(rate), rate]));
+  const retained = options.replaces ? [] : before.rates.map((rate) => ({ ...rate, rate: String(rate.rate) }));
+  const all = new Map([...retained, ...rates].map((rate) => [keyOf(rate), rate]));
   const stored = new Map(before.rates.map((rate) => [keyOf(rate), rate.rate]));
   const isSameBase = before.base === base;
   const changed = rates.filter((rate) => !isSameBase || stored.get(keyOf(rate)) !== Number(rate.rate));
@@ -89,7 +89,7 @@ const refuse = (name: string, message: string): AppError =>
 
 type ReadRates = { base: string; rates: NewRate[]; counter: FileCounter };
 
-/** Reads in slices: no other request waits. */
+/** Reads a file in slices, so that other requests are not blocked. */
 async function readRates(bytes: Buffer, options: RateFileOptions, storedBase: string | null): Promise<ReadRates> {
   const { layout, batches } = await openDelimitedFile(bytes, rateFormat);
   const counter = createFileCounter(layout);
@@ -98,16 +98,16 @@ async function readRates(bytes: Buffer, options: RateFileOptions, storedBase: st
   const pace = createPacer();
   for await (const batch of batches)
     for (const row of batch) {
-      const found = reader.read(row);
+      const result = reader.read(row);
       const values = (): Record<string, string> =>
         Object.fromEntries(
           layout.columns.flatMap(({ role }, at) => (role === null ? [] : [[role, (row.cells[at] ?? '').trim()]])),
         );
-      if ('message' in found) counter.refuse(row, found, values);
+      if ('message' in result) counter.refuse(row, result, values);
       else {
-        counter.accept(row, () => ({ ...values(), ...found.sample }));
-        if (found.isRepeated) counter.addDuplicate();
-        rates.push(...found.rates);
+        counter.accept(row, () => ({ ...values(), ...result.sample }));
+        if (result.isRepeated) counter.addDuplicate();
+        rates.push(...result.rates);
       }
       await pace();
     }
@@ -117,7 +117,10 @@ async function readRates(bytes: Buffer, options: RateFileOptions, storedBase: st
 type RateRow = { rates: NewRate[]; isRepeated: boolean; sample: Record<string, string> };
 type RowProblem = { column?: string; message: string };
 
-/** Reads rows to rates. Of two rows for one currency and day the second is refused, unless it says the same. */
+/**
+ * Returns a reader that converts rows to rates. Of two different rates for the same currency and day, the second is
+ * rejected.
+ */
 function createRateReader({ columns }: Layout, options: RateFileOptions, storedBase: string | null) {
   const at = (role: string): number => columns.findIndex((column) => column.role === role);
   const [currencyAt, rateAt, dayAt, baseAt] = ['currency', 'rate', 'valid_from', 'base'].map(at) as [
@@ -132,7 +135,7 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
   const isLong = currencyAt >= 0 && rateAt >= 0;
   requireOneKind(columns, isLong, currencies);
   let base = options.base;
-  const seen = new Map<string, { rate: string; line: number }>();
+  const seenRates = new Map<string, { rate: string; line: number }>();
 
   function read({ line, cells, problem }: FileRow): RateRow | RowProblem {
     if (problem !== null) return { message: problem };
@@ -154,27 +157,30 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
       const rate = decimalOf(text(index), options.hasDecimalComma);
       const column = isLong ? 'rate' : currency;
       if (typeof rate !== 'string') return { column, ...rate };
-      const found = { currency, rate, valid_from: day };
-      const wrong = rateProblem(found, base ?? storedBase ?? '');
+      const newRate = { currency, rate, valid_from: day };
+      const wrong = rateProblem(newRate, base ?? storedBase ?? '');
       if (wrong !== null) return { column: wrong.field === 'rate' ? column : wrong.field, message: wrong.message };
-      const before = seen.get(keyOf(found));
+      const before = seenRates.get(keyOf(newRate));
       if (before !== undefined && Number(before.rate) !== Number(rate))
         return { column, message: `differs from the rate of that day in line ${before.line}` };
       row.sample[column] = rate;
       if (before !== undefined) row.isRepeated = true;
-      else row.rates.push(found);
+      else row.rates.push(newRate);
     }
-    for (const found of row.rates) seen.set(keyOf(found), { rate: found.rate, line });
+    for (const newRate of row.rates) seenRates.set(keyOf(newRate), { rate: newRate.rate, line });
     return row;
   }
 
   return {
     read,
-    /** @throws AppError invalid_request: neither the call nor the file nor stored rates name it */
+    /**
+     * Base currency.
+     * @throws AppError invalid_request if neither the call nor the file nor the stored rates specify it
+     */
     base: (): string => {
-      const found = base ?? storedBase;
-      if (found === null) throw refuse('base', 'is required: the currency that the rates are for one unit of');
-      return found;
+      const currency = base ?? storedBase;
+      if (currency === null) throw refuse('base', 'is required: the currency that the rates are for one unit of');
+      return currency;
     },
   };
 }
@@ -188,7 +194,9 @@ function requireOneKind(
   const message = 'needs the columns currency and rate, or a column for each currency such as USD';
   if (isLong === currencies.length > 0)
     throw new AppError('unknown_header', { message: 'The header lacks columns.', details: [{ path: names, message }] });
-  const twice = currencies.find(({ currency }, at) => currencies.findIndex((one) => one.currency === currency) !== at);
+  const twice = currencies.find(
+    ({ currency }, at) => currencies.findIndex((other) => other.currency === currency) !== at,
+  );
   if (twice !== undefined)
     throw new AppError('invalid_request', {
       details: [{ path: `/columns/${twice.currency}`, message: 'occurs twice' }],
@@ -199,20 +207,20 @@ const notADay = 'must be a day such as 2026-11-21 or 21 November 2026';
 const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
 const months = 'january february march april may june july august september october november december'.split(' ');
 
-/** A day that can be read in one way only: `01/02/2026` cannot. */
+/** Parses an unambiguous date; `01/02/2026` is ambiguous. */
 function dayOfText(text: string): string | null {
   const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?$/.exec(text);
   if (iso !== null) return `${iso[1]}-${iso[2]}-${iso[3]}`;
-  const named = /^(\d{1,2}) ([a-z]{3,9}) (\d{4})$/i.exec(text);
+  const parts = /^(\d{1,2}) ([a-z]{3,9}) (\d{4})$/i.exec(text);
   const month = months.findIndex((name) => {
-    const given = named?.[2]?.toLowerCase() ?? '';
-    return given === name || given === name.slice(0, 3);
+    const monthName = parts?.[2]?.toLowerCase() ?? '';
+    return monthName === name || monthName === name.slice(0, 3);
   });
-  if (named === null || month < 0) return null;
-  return `${named[3]}-${String(month + 1).padStart(2, '0')}-${named[1]?.padStart(2, '0')}`;
+  if (parts === null || month < 0) return null;
+  return `${parts[3]}-${String(month + 1).padStart(2, '0')}-${parts[1]?.padStart(2, '0')}`;
 }
 
-/** A rate with a decimal point. A sign for thousands is never guessed. */
+/** Parses a rate. It never guesses whether a separator is for thousands. */
 function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: string } {
   const clean = cleanValue(cell);
   if ('problem' in clean) return { message: clean.problem };
@@ -225,7 +233,10 @@ function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: 
   return value.replace(',', '.');
 }
 
-/** Rates that change by more than half from one day to the next are often inverted, or in another unit. */
+/**
+ * Warns about rates that change by more than half from one day to the next, because they are often inverted or in
+ * another unit.
+ */
 async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Promise<void> {
   const byCurrency = new Map<string, NewRate[]>();
   for (const rate of rates) getOrInsert(byCurrency, rate.currency, () => []).push(rate);
@@ -245,5 +256,5 @@ async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Prom
   counter.addWarning({ code: 'rate_jumps', message, count: jumps.length });
 }
 
-/** Largest file that is read (bytes): 20,000 rates with a row each have less. */
+/** Maximum size of a file (bytes). A file of 20,000 rates with a row each is smaller. */
 export const maxRateFileBytes = 4 * 1024 * 1024;

@@ -50,7 +50,7 @@ const importAnswer = Type.Object({
   ),
 });
 
-/** Exchange rates of a publisher: converted totals, payouts in other currencies and ranking use them. */
+/** Routes of a publisher's exchange rates. Converted totals, payouts in other currencies and ranking use them. */
 export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
   const hooks = requirePermission(http, publishers.permission);
   const getSchema = {
@@ -121,7 +121,10 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
   });
 }
 
-/** @throws AppError invalid_request */
+/**
+ * Parses the query of an import.
+ * @throws AppError invalid_request
+ */
 function readRateFileOptions(query: Static<typeof importQuery>): RateFileOptions {
   const { isDryRun, isPartial } = readFileOptions(query);
   const base = (query.base ?? '').trim().toUpperCase();

@@ -8,11 +8,11 @@ import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { parseRate } from '../../platform/exchange-rates.ts';
 import { isCurrency } from '../../platform/money.ts';
 
-/** Rates of one call (count): as many as a JSON body can hold. */
+/** Maximum number of rates in one call, which fit into a JSON body. */
 const maxRates = 3000;
-/** Rates of a publisher (count): reports read them all. */
+/** Maximum number of rates of a publisher, because reports read them all. */
 export const maxStoredRates = 20_000;
-/** Changed rates that an entry of the audit log names (count). */
+/** Maximum number of changed rates in an entry of the audit log. */
 const maxLogged = 200;
 
 const currencyCode = (description: string) => Type.String({ minLength: 3, maxLength: 3, description });
@@ -66,18 +66,18 @@ export const exchangeRatesView = Type.Object(
 
 export type ExchangeRatesView = Static<typeof exchangeRatesView>;
 
-/** A valid rate of one currency from a day on; `rate` is a decimal. */
+/** Rate of a currency that is valid from a day on; `rate` is a decimal. */
 export type NewRate = { currency: string; rate: string; valid_from: string };
 
 type ExchangeRatesAnswer = { view: ExchangeRatesView; etag: string };
 
-/** The stored rates of the publisher that the work belongs to. */
+/** Returns the stored rates of the work's publisher. */
 export const getExchangeRates = async (work: Work): Promise<ExchangeRatesAnswer> =>
   answerOf(await readExchangeRates(work, ''));
 
 /**
  * Replaces all rates of a publisher.
- * @throws AppError invalid_request naming every wrong field; PreconditionFailed
+ * @throws AppError invalid_request naming every invalid field; PreconditionFailed
  */
 export async function setExchangeRates(
   work: Work,
@@ -91,7 +91,10 @@ export async function setExchangeRates(
   return answerOf(await readExchangeRates(work, ''));
 }
 
-/** The stored rates. @throws AppError resource_not_found */
+/**
+ * Reads the stored rates.
+ * @throws AppError resource_not_found
+ */
 export async function readExchangeRates(
   { executor, publisherId }: Work,
   lock: '' | 'for update',
@@ -115,7 +118,7 @@ export async function readExchangeRates(
   };
 }
 
-/** Stores rates in place of those of `before`, and logs what changed. */
+/** Replaces the rates of `before`, and logs the changes. */
 export async function saveExchangeRates(
   work: Work,
   before: ExchangeRatesView,
@@ -158,7 +161,9 @@ type Change = {
   removed: readonly { currency: string; valid_from: string }[];
 };
 
-/** Rates in the audit log are fields named by currency and day; of many changes only the first ones are listed. */
+/**
+ * Writes an entry of the audit log whose fields are named by currency and day. It lists only the first of many changes.
+ */
 async function logChange(work: Work, before: ExchangeRatesView, { base, changed, removed }: Change): Promise<void> {
   const id = work.publisherId;
   const keys = [...changed, ...removed].map(keyOf).slice(0, maxLogged);
@@ -177,11 +182,11 @@ async function logChange(work: Work, before: ExchangeRatesView, { base, changed,
   });
 }
 
-/** Names a rate in the audit log. */
+/** Name of a rate in the audit log. */
 export const keyOf = ({ currency, valid_from }: { currency: string; valid_from: string }): string =>
   `${currency} ${valid_from}`;
 
-/** The rates, in upper case and each once. */
+/** Parses rates: upper case, without duplicates. */
 function parse(input: unknown): { base: string; rates: NewRate[] } {
   const details = checkValue(exchangeRatesInput, input);
   if (details.length > 0) throw new AppError('invalid_request', { details });
@@ -197,14 +202,14 @@ function parse(input: unknown): { base: string; rates: NewRate[] } {
   return { base, rates };
 }
 
-/** A number as the decimal that was sent: at most 12 digits are exact, and small numbers have no exponent. */
+/** Converts a number to the decimal that was sent: at most 12 digits are exact, and small numbers have no exponent. */
 const decimalOf = (rate: string | number): string => {
   if (typeof rate === 'string') return rate.trim();
   const text = String(rate);
   return /^\d(\.\d+)?e-\d+$/.test(text) ? rate.toFixed(20).replace(/0+$/, '') : text;
 };
 
-/** Problems named at most (count). */
+/** Maximum number of problems in a response. */
 const maxDetails = 50;
 
 function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {

@@ -40,7 +40,7 @@ const copy = (name: LimitedText, description?: string) => {
   });
 };
 
-/** One copy variant of a campaign. Limits: docs/reference/themes-and-rendering.md#text-limits. */
+/** Offers: copy variants of a campaign. Limits: docs/interface.md#text-limits. */
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',
@@ -107,7 +107,7 @@ export const offers: Resource = {
   beforeSave: (work, values, current) => requireApproval('offers', work, values, current),
 };
 
-/** Macros of the offer's URLs that are not filled. */
+/** Warns about macros in the offer's URLs that are not filled. */
 export function warnOfUrls(offer: Values): Warning[] {
   return [
     ...warnOfMacros('/useraction_url', offer.useraction_url, { names: [], others: 'sent' }),

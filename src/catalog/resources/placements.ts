@@ -7,7 +7,7 @@ import { maxPlacementLength, normaliseName } from '../names.ts';
 import { maxPlacements } from '../placements.ts';
 import { themes } from './themes.ts';
 
-/** The name of a placement, once it is normalised. */
+/** Schema of a normalised placement name. */
 export const placementName = (description?: string) =>
   Type.String({
     maxLength: maxPlacementLength,
@@ -16,9 +16,7 @@ export const placementName = (description?: string) =>
     ...(description !== undefined && { description }),
   });
 
-/**
- * Where a unit is shown. Their names are what fetch-offers is called with; an unknown one is created on first sight.
- */
+/** Placements. Fetches name them, and unknown ones are created on first use. */
 export const placements: Resource = {
   name: 'placements',
   noun: 'placement',

@@ -22,7 +22,7 @@ const view = Type.Object(
   { title: 'Provision' },
 );
 
-/** Whom a campaign is served to. Only an operator may serve it to others than its owner. */
+/** Routes for the publishers that a campaign is served to. Only operators may serve it to others than its owner. */
 export function provisionRoutes(app: App, http: ManagementHttp): void {
   const hooks = { ...requirePermission(http, 'offers/management'), ...forLimitedKeys };
 

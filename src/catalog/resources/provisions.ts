@@ -11,7 +11,7 @@ import { checkCapOverrides } from '../validate-rules.ts';
 import { checkPayout } from './campaign-payout.ts';
 import { campaigns } from './campaigns.ts';
 
-/** What a campaign is for one publisher it is served to; null: as the campaign says. */
+/** Overrides of a campaign for one publisher; null uses the campaign's value. */
 export const provisionInput = Type.Object(
   {
     active: flag(true, 'false: not served to this publisher any more.'),
@@ -29,7 +29,7 @@ export const provisionInput = Type.Object(
 const defaults = { active: true, payout_amount: null, priority: null, frequency_caps: null, total_caps: null };
 const columns = 'campaign_id, publisher_id, active, payout_amount::float8, priority, frequency_caps, total_caps';
 
-/** The campaign's row is read first: a foreign one does not exist. */
+/** Reads the campaign and its provisions. A campaign of another publisher counts as not found. */
 async function find(
   work: Work,
   campaignId: string,
@@ -44,19 +44,20 @@ async function find(
   return { campaign, provisions: rows };
 }
 
-/** Whom a campaign is served to: operators see all publishers, others only themselves. */
+/** Lists the publishers that a campaign is served to. Operators see all publishers, others only themselves. */
 export const listProvisions = async (work: Work, campaignId: string): Promise<View[]> =>
   (await find(work, campaignId)).provisions;
 
 /**
- * Serves a campaign to a publisher, changes how, or ends it (`active` false).
- * @throws AppError permission_denied for who is no operator; resource_not_found; invalid_request; PreconditionFailed
+ * Serves a campaign to a publisher, changes the overrides, or ends the provision (`active` false).
+ * @throws AppError permission_denied unless the actor is an operator; resource_not_found; invalid_request;
+ * PreconditionFailed
  */
 export async function setProvision(
   work: Work,
   campaignId: string,
   publisherId: string,
-  given: Values,
+  input: Values,
   ifMatch: string | null,
 ): Promise<View> {
   if (!isOperator(work.actor))
@@ -66,9 +67,9 @@ export async function setProvision(
   const { rowCount } = await work.executor.query('select 1 from publishers where id = $1', [target]);
   if (rowCount === 0) throw notFound({ noun: 'publisher' });
   const current = provisions.find(({ publisher_id }) => publisher_id === target) ?? null;
-  const { campaign_id: _campaign, publisher_id: _publisher, ...fields } = given;
-  // What is no object is refused below.
-  const values: Values = typeof given !== 'object' || Array.isArray(given) ? given : { ...defaults, ...fields };
+  const { campaign_id: _campaign, publisher_id: _publisher, ...fields } = input;
+  // Validation below rejects anything but objects.
+  const values: Values = typeof input !== 'object' || Array.isArray(input) ? input : { ...defaults, ...fields };
   if (current !== null) requireMatch(ifMatch, current, values);
   const details = checkValue(provisionInput, values);
   if (details.length === 0) details.push(...checkCapOverrides(values as Parameters<typeof checkCapOverrides>[0]));
@@ -93,15 +94,15 @@ export async function setProvision(
     ],
   );
   const after = rows[0] as View;
-  const named = (view: View): View => ({ ...view, id: `${view.campaign_id}/${view.publisher_id}` });
+  const withKey = (view: View): View => ({ ...view, id: `${view.campaign_id}/${view.publisher_id}` });
   await audit(work, {
     resource: { name: 'provisions', key: 'id' },
     action: current === null ? 'create' : 'update',
-    before: current === null ? null : named(current),
-    after: named(after),
+    before: current === null ? null : withKey(current),
+    after: withKey(after),
   });
   return after;
 }
 
-/** As text: pg would turn a list into an array of PostgreSQL. */
+/** Serialises to JSON, because pg would convert a list to a PostgreSQL array. */
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));

@@ -25,7 +25,7 @@ import { placementName } from './placements.ts';
 
 const currencyProblem = 'must be a currency code of ISO 4217, such as EUR';
 
-/** Publishers: an operator makes them and sees all; others see and set their own. */
+/** Publishers. Operators create and see all of them; other users see and edit their own. */
 export const publishers: Resource = {
   name: 'publishers',
   noun: 'publisher',
@@ -140,7 +140,7 @@ export const publishers: Resource = {
   filters: ['unit_enabled', 'usp_enabled', 'wallet_enabled', 'offerwall_enabled', 'test_mode'],
   searched: ['name', 'sdk_id'],
   check: (values, _work, current) => [
-    // A zone of an earlier release may stay, so that other fields can be saved.
+    // A time zone of an earlier release may stay, so that other fields can be saved.
     ...(values.time_zone === current?.time_zone ? [] : checkZone(values.time_zone as string)),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...(values.reporting_currency === null || isCurrency(values.reporting_currency as string)

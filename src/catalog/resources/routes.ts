@@ -27,7 +27,7 @@ import { translationRoutes } from './translation-routes.ts';
 
 const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 
-/** REST over the configuration: `/manage/v1`. */
+/** REST API of the configuration: `/manage/v1`. */
 export async function managementRoutes(
   app: App,
   {
@@ -66,7 +66,7 @@ export async function managementRoutes(
   catalogueRoutes(app, http, imageStore);
 }
 
-/** Answers to idempotent requests are kept one day. */
+/** Deletes responses to idempotent requests after one day. */
 export const applyCatalogRetention: RetentionStep = async (pool, _days, nowMs) => ({
   idempotencyKeys: await deleteOldIdempotencyKeys(pool, nowMs),
 });

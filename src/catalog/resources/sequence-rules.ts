@@ -5,7 +5,7 @@ import { checkSequenceRule } from '../validate-rules.ts';
 
 const { placement, positions, ...others } = sequenceRule.properties;
 
-/** Which offers may stand at which position of a placement. */
+/** Rules for which offers may be shown at which position of a placement. */
 export const sequenceRules: Resource = {
   name: 'sequence-rules',
   noun: 'sequence rule',

@@ -22,7 +22,7 @@ const texts: Record<StopAction, { verb: string; done: string; description: strin
   resume: { verb: 'Resume', done: 'resumed', description: 'Ends the kill switch: all is again as it was before.' },
 };
 
-/** `POST …/{id}/stop` and `/resume` of a kind with a kill switch. */
+/** Routes `POST …/{id}/stop` and `/resume` of a kind with a kill switch. */
 export function stopRoutes(app: App, http: ManagementHttp, resource: Resource): void {
   const noun = `${/^[aeio]/.test(resource.noun) ? 'an' : 'a'} ${resource.noun}`;
   for (const action of ['stop', 'resume'] as const) {

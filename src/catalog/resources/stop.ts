@@ -6,7 +6,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 export type StopAction = Extract<AuditAction, 'stop' | 'resume'>;
 
 /**
- * Stops a row or ends that; its other fields stay as they are. What is so already stays as it is, and leaves no trace.
+ * Stops or resumes a row without changing its other fields. A row that already has this state is not changed or logged.
  * @throws AppError resource_not_found
  */
 export async function setStopped(resource: Resource, work: Work, key: string, action: StopAction): Promise<View> {

@@ -17,7 +17,7 @@ import {
 
 type Overrides = Parameters<typeof checkOverrides>[0];
 
-/** How a publisher's unit looks and behaves. */
+/** Themes: appearance and behaviour of a publisher's units. */
 export const themes: Resource = {
   name: 'themes',
   noun: 'theme',
@@ -87,13 +87,13 @@ export const themes: Resource = {
   },
 };
 
-/** Empty: to be made of the name. */
+/** Checks a key. An empty key is generated from the name. */
 function checkKey(key: string): ErrorDetail[] {
   const message = key === '' ? null : themeKeyProblem(key);
   return message === null ? [] : [{ path: '/key', message }];
 }
 
-/** Themes that are made at once wait for each other at the publisher's row. */
+/** Generates a free key. The lock on the publisher's row serialises themes that are created concurrently. */
 async function freeKey({ executor, publisherId }: Work, name: string): Promise<string> {
   await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ key: string }>(
@@ -103,7 +103,7 @@ async function freeKey({ executor, publisherId }: Work, name: string): Promise<s
   return themeKeyFrom(name, new Set(rows.map(({ key }) => key)));
 }
 
-/** The theme that was the default is one no longer. Two at once wait for each other at the publisher's row. */
+/** Unsets the previous default theme. The lock on the publisher's row serialises concurrent changes. */
 async function yieldDefault(work: Work): Promise<void> {
   await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
   const { rows } = await work.executor.query<Values>(

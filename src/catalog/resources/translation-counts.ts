@@ -2,14 +2,15 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { type TranslatedText, translatedTexts } from '../offer-texts.ts';
 import { idealLengthIn } from './translations.ts';
 
-/** How far offers are translated into a language. `missing`: texts that an offer has and the language lacks. */
+/** Translation progress of offers in a language. `missing` counts texts that an offer has and the language lacks. */
 export type TranslationCounts = { tag: string; offers: number; missing: number; tooLong: number };
 
-/** An offer's own text. */
+/** SQL for the original text of an offer. */
 const originalOf = (name: TranslatedText): string =>
   name === 'offer_description' ? 'c.offer_description' : `coalesce(o.${name}, '')`;
 
-const sumOf = (conditions: readonly string[]): string => conditions.map((one) => `(${one})::int`).join(' + ');
+const sumOf = (conditions: readonly string[]): string =>
+  conditions.map((condition) => `(${condition})::int`).join(' + ');
 
 const missing = sumOf(
   translatedTexts.map((name) => `${originalOf(name)} <> '' and coalesce(t.texts ->> '${name}', '') = ''`),
@@ -25,7 +26,7 @@ const tooLong = sumOf(
 const keptOffers = `offers o join campaigns c on c.id = o.campaign_id and c.deleted_at is null
 where o.publisher_id = $1 and o.deleted_at is null`;
 
-/** The languages that offers have texts in, by tag. */
+/** Counts translations by language tag. */
 export async function countTranslations({ executor, publisherId }: Work): Promise<TranslationCounts[]> {
   const { rows } = await executor.query<TranslationCounts>(
     `select tag, count(*)::int as offers, sum(missing)::int as missing, sum(too_long)::int as "tooLong"
@@ -41,13 +42,13 @@ export async function countTranslations({ executor, publisherId }: Work): Promis
   return rows;
 }
 
-/** An offer that lacks texts of a language. */
+/** An offer that lacks texts in a language. */
 export type Untranslated = { id: number; title: string; missing: number };
 
-/** Offers listed (count). */
+/** Maximum number of listed offers. */
 const maxListed = 100;
 
-/** Offers that lack texts of a language, those that lack most first. */
+/** Returns offers that lack texts in a language, those with most missing texts first. */
 export async function findUntranslated({ executor, publisherId }: Work, tag: string): Promise<Untranslated[]> {
   const { rows } = await executor.query<Untranslated>(
     `select id, title, missing from (

@@ -15,7 +15,7 @@ import { type TranslatedText, type Translation, translatedTexts } from '../offer
 import { offers } from './offers.ts';
 import { maxLengthOf } from './translations.ts';
 
-/** Columns beside those of the languages; `limit` and `original` are for who translates. */
+/** Columns in addition to the languages; `limit` and `original` are for translators. */
 const [idColumn, textColumn, limitColumn, originalColumn] = ['offer_id', 'text', 'limit', 'original'] as const;
 
 const translationFormat: FileFormat<typeof idColumn | typeof textColumn | typeof limitColumn | typeof originalColumn> =
@@ -25,23 +25,23 @@ const translationFormat: FileFormat<typeof idColumn | typeof textColumn | typeof
     required: [idColumn, textColumn],
   };
 
-/** Offers of a file (count). */
+/** Maximum number of offers in a file. */
 const maxOffers = 2_000;
 
-type Row = Record<Exclude<TranslatedText, 'offer_description'> | 'offer_description', string | null> & {
+type OfferTextsRow = Record<Exclude<TranslatedText, 'offer_description'> | 'offer_description', string | null> & {
   id: number;
   translations: Record<string, Translation>;
 };
 
-/** Which offers a file has; null: all. `languages`: its columns; empty: those that an offer of it has. */
+/** Offers in a file; null for all. `languages` are its columns; if empty, those that its offers have. */
 export type FileFilter = { campaignId: number | null; offerId: number | null; languages: readonly string[] };
 
 async function readOfferTexts(
   { executor, publisherId }: Work,
   { campaignId, offerId }: { campaignId: number | null; offerId: number | null },
-): Promise<Row[]> {
+): Promise<OfferTextsRow[]> {
   const texts = translatedTexts.filter((name) => name !== 'offer_description').map((name) => `o.${name}`);
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<OfferTextsRow>(
     `select o.id, o.translations, c.offer_description, ${texts.join(', ')}
     from offers o join campaigns c on c.id = o.campaign_id
     where o.publisher_id = $1 and o.deleted_at is null and c.deleted_at is null
@@ -53,8 +53,8 @@ async function readOfferTexts(
 }
 
 /**
- * The texts of offers as a file for translators: a row for each text, a column for each language.
- * @throws AppError invalid_request where there are more than a file takes
+ * Exports the texts of offers as a file for translators: one row per text, one column per language.
+ * @throws AppError invalid_request if there are too many offers for a file
  */
 export async function exportTranslations(work: Work, filter: FileFilter): Promise<string> {
   const rows = await readOfferTexts(work, filter);
@@ -62,8 +62,8 @@ export async function exportTranslations(work: Work, filter: FileFilter): Promis
     const message = `is required: a file has at most ${maxOffers} offers`;
     throw new AppError('invalid_request', { details: [{ path: '/campaign_id', message }] });
   }
-  const known = [...new Set(rows.flatMap(({ translations }) => Object.keys(translations)))].sort();
-  const languages = filter.languages.length > 0 ? filter.languages : known;
+  const usedLanguages = [...new Set(rows.flatMap(({ translations }) => Object.keys(translations)))].sort();
+  const languages = filter.languages.length > 0 ? filter.languages : usedLanguages;
   const lines = rows.flatMap((row) =>
     translatedTexts.flatMap((name) => {
       const original = row[name] ?? '';
@@ -76,11 +76,11 @@ export async function exportTranslations(work: Work, filter: FileFilter): Promis
   return [byteOrderMark, csvLine(head), ...lines].join('');
 }
 
-/** A text of a file, by offer, language and name. */
+/** A text of a file, with its offer, language and name. */
 type Cell = { line: number; offerId: number; tag: string; name: TranslatedText; text: string };
 
 export type ImportedTranslations = {
-  /** Offers and texts that changed (count). */
+  /** Number of offers and texts that changed. */
   offers: number;
   texts: number;
   languages: string[];
@@ -88,8 +88,7 @@ export type ImportedTranslations = {
 };
 
 /**
- * Takes over the texts of a file: all rows that can be read, or none where more than 1 % cannot. A cell that is empty
- * changes nothing.
+ * Imports the texts of a file: all readable rows, or none if more than 1 % are unreadable. Empty cells change nothing.
  * @throws AppError unknown_header, invalid_request naming lines and columns
  */
 async function importTranslations(work: Work, bytes: Buffer, options: FileOptions): Promise<ImportedTranslations> {
@@ -106,7 +105,7 @@ async function importTranslations(work: Work, bytes: Buffer, options: FileOption
   return { ...result, file: counter.view() };
 }
 
-/** Undoes a dry run. */
+/** Thrown to roll back a dry run. */
 class DryRunEnd extends Error {
   readonly result: ImportedTranslations;
   constructor(result: ImportedTranslations) {
@@ -133,7 +132,10 @@ export async function runImport(
   }
 }
 
-/** Changes an offer by the cells that it can take; the others are counted as bad. @returns how many texts changed */
+/**
+ * Updates an offer with its valid cells and counts the others as bad.
+ * @returns the number of changed texts
+ */
 async function changeReadable(
   work: Work,
   offerId: number,
@@ -151,7 +153,10 @@ async function changeReadable(
   }
 }
 
-/** @returns how many texts changed */
+/**
+ * Updates an offer.
+ * @returns the number of changed texts
+ */
 async function changeOffer(work: Work, offerId: number, cells: readonly Cell[]): Promise<number> {
   const { rows } = await work.executor.query<{ translations: Record<string, Translation> }>(
     'select translations from offers where id = $1 and publisher_id = $2 and deleted_at is null for update',
@@ -169,7 +174,7 @@ async function changeOffer(work: Work, offerId: number, cells: readonly Cell[]):
 
 type RefusedCell = { cell: Cell; column: string; message: string };
 
-/** The cells that an offer cannot take. */
+/** Returns the cells that validation rejected. */
 function refusedCells(err: unknown, cells: readonly Cell[]): RefusedCell[] {
   if (!(err instanceof AppError)) throw err;
   const [first] = cells as [Cell];
@@ -178,7 +183,8 @@ function refusedCells(err: unknown, cells: readonly Cell[]): RefusedCell[] {
   if (err.code !== 'invalid_request' || err.details === undefined || err.details.length === 0) throw err;
   return err.details.map(({ path, message }) => {
     const [, , tag = '', name] = path.split('/');
-    const cell = cells.find((one) => one.tag === tag && (name === undefined || one.name === name)) ?? first;
+    const cell =
+      cells.find((candidate) => candidate.tag === tag && (name === undefined || candidate.name === name)) ?? first;
     return { cell, column: cell.tag, message };
   });
 }
@@ -195,7 +201,7 @@ function requireLanguages({ columns }: Layout): string[] {
   return languages;
 }
 
-/** Reads in slices: a file of 4 MB keeps no other request waiting. */
+/** Reads a file in slices, so that a file of 4 MB does not block other requests. */
 async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: string[]; counter: FileCounter }> {
   const { layout, batches } = await openDelimitedFile(bytes, translationFormat);
   const languages = requireLanguages(layout);
@@ -206,16 +212,16 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
   const pace = createPacer();
   for await (const batch of batches)
     for (const row of batch) {
-      const found = readRow(row);
+      const result = readRow(row);
       const values = (): Record<string, string> =>
         Object.fromEntries(
           layout.columns.flatMap(({ role }, at) => (role === null ? [] : [[role, row.cells[at] ?? '']])),
         );
-      if ('message' in found) counter.refuse(row, found, values);
+      if ('message' in result) counter.refuse(row, result, values);
       else {
         counter.accept(row, values);
-        for (const cell of found.cells) offerIds.add(cell.offerId);
-        cells.push(...found.cells);
+        for (const cell of result.cells) offerIds.add(cell.offerId);
+        cells.push(...result.cells);
       }
       await pace();
     }
@@ -226,7 +232,7 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
   return { cells, languages, counter };
 }
 
-/** Reads rows to the texts that they hold; of two rows for one text the second is refused. */
+/** Returns a reader that converts rows to texts. Of two rows for the same text, the second is rejected. */
 function createRowReader({ columns }: Layout, languages: readonly string[]) {
   const [idAt, textAt] = [idColumn, textColumn].map((role) => columns.findIndex((column) => column.role === role));
   const lineOf = new Map<string, number>();

@@ -13,7 +13,7 @@ import { exportTranslations, type ImportedTranslations, runImport } from './tran
 
 const path = '/manage/v1/translations';
 
-/** Largest file that is read (bytes). */
+/** Maximum size of a file (bytes). */
 export const maxTranslationBytes = 4 * 1024 * 1024;
 
 const tags = ['Offers'];
@@ -44,7 +44,7 @@ const importAnswer = Type.Object({
   ),
 });
 
-/** Texts of offers as files for translators (docs/reference/themes-and-rendering.md#translations). */
+/** Routes for texts of offers as files for translators (docs/interface.md#translations). */
 export function translationRoutes(app: App, http: ManagementHttp): void {
   const { management } = http;
   const hooks = requirePermission(http, offers.permission);
@@ -117,7 +117,10 @@ async function importFile(
   return runImport(options, (run) => management.write(actor, publisherId, run), bytes);
 }
 
-/** @throws AppError invalid_request */
+/**
+ * Parses an id.
+ * @throws AppError invalid_request
+ */
 export function idOf(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   if (!/^[1-9]\d{0,8}$/.test(text))

@@ -7,14 +7,14 @@ import { campaignLimits, idealLengthOf, type LimitedText, offerLimits } from '..
 import { type TranslatedText, type Translation, translatedTexts } from '../offer-texts.ts';
 import { sanitiseTerms } from '../sanitise.ts';
 
-/** Languages of an offer, beside its own (count). */
+/** Maximum number of languages of an offer, in addition to its own. */
 const maxLanguages = 200;
 
-/** Longest text of a field in any language (characters): docs/reference/themes-and-rendering.md#text-limits. */
+/** Maximum length of a text in any language (characters): docs/interface.md#text-limits. */
 export const maxLengthOf = (name: TranslatedText): number =>
   name === 'offer_description' ? campaignLimits.offer_description : offerLimits[name].maxLength;
 
-/** null: the field has no ideal length of its own. */
+/** Ideal length of a text, or null if it has none. */
 export const idealLengthIn = (name: TranslatedText): number | null =>
   name === 'offer_description' ? null : idealLengthOf(name as LimitedText);
 
@@ -33,7 +33,7 @@ export const translationsSchema = Type.Record(Type.String(), translation, {
     'empty is taken from the next language, `pt`, else it is the offer’s own.',
 });
 
-/** Terms without what is not harmless; those that are too long are refused later. */
+/** Sanitises the terms. Terms that are too long are rejected later. */
 export const withCleanTerms = (values: Values): Values =>
   typeof values.terms_and_conditions === 'string' &&
   values.terms_and_conditions.length <= offerLimits.terms_and_conditions.maxLength
@@ -43,9 +43,9 @@ export const withCleanTerms = (values: Values): Values =>
 const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Tags in their canonical form, clean terms, and no empty texts: what is left of a language may be nothing. */
+/** Normalises translations: canonical tags, sanitised terms, no empty texts. A language may end up without texts. */
 export function prepareTranslations(values: Values): Values {
-  // More languages are refused by the schema: each takes 10 to 100 µs to prepare.
+  // The schema rejects more languages; each takes 10 to 100 µs to prepare.
   if (!isObject(values.translations) || Object.keys(values.translations).length > maxLanguages) return values;
   const translations = Object.entries(values.translations).map(([tag, texts]): [string, unknown] => [
     canonicalTag(tag) ?? tag,
@@ -66,7 +66,7 @@ export function checkTranslations({ translations, language }: Values): ErrorDeta
   });
 }
 
-/** What a language lacks that the offer has, and what of it is longer than is ideal. */
+/** Warns about texts that a language lacks, and about texts over the ideal length. */
 export function warnOfTranslations(offer: Values): Warning[] {
   return Object.entries((offer.translations ?? {}) as Record<string, Translation>).flatMap(([tag, texts]) =>
     translatedTexts.flatMap((name) => {

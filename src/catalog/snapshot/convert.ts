@@ -40,8 +40,8 @@ import type {
 } from '../types.ts';
 
 /**
- * A publisher without what depends on other rows: its index, sequence rules and experiments.
- * @param earlier the same one in an earlier snapshot
+ * Converts a publisher without the parts that depend on other rows: its index, sequence rules and experiments.
+ * @param earlier the same publisher in an earlier snapshot
  */
 export function toPublisher(
   row: PublisherRow,
@@ -62,7 +62,7 @@ export function toPublisher(
     deliveryPercentage: row.delivery_percentage,
     testMode: row.test_mode,
     timeZone: row.time_zone,
-    // Absent in catalogues that decisions of earlier releases stored, as are `ranking` and what is read with `??`.
+    // Absent in catalogues of decisions by earlier releases, as are `ranking` and all fields read with `??`.
     language: wantedOf(row.language ?? 'en'),
     currencyName: row.currency_name,
     currencyMultiplier: Number(row.currency_multiplier),
@@ -71,7 +71,7 @@ export function toPublisher(
     uspEnabled: row.usp_enabled,
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
-    // The same list as long as it does not change: rendered offers are kept with it.
+    // Reuse the same list object while it is unchanged, because rendered offers are cached with it.
     ownEvents: isDeepStrictEqual(earlier?.ownEvents, row.own_events)
       ? (earlier?.ownEvents ?? [])
       : (row.own_events ?? []),
@@ -93,10 +93,7 @@ export function toPublisher(
   };
 }
 
-/**
- * Whether a text is a CSP host source, such as `https://shop.example` or
- * `https://*.shop.example:8443`.
- */
+/** Whether a text is a CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
 export const isFrameHost = (text: string): boolean =>
   /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
   text.length <= 300 &&
@@ -176,7 +173,7 @@ export function toKey(row: KeyRow): ApiKey {
   };
 }
 
-/** null: nothing narrows the key, which a request finds out by one look. */
+/** Restrictions of a key, or null if there are none, so that a request needs a single check. */
 function restrictionsOf(row: KeyRow): KeyRestrictions | null {
   const { read_only: readOnly, allowed_addresses: addresses, campaigns, placements } = row;
   if (!readOnly && addresses === null && campaigns === null && placements === null) return null;
@@ -233,7 +230,7 @@ function toProvision(row: ProvisionRow): Provision {
   };
 }
 
-/** Millionths, the unit of all money here, of a `numeric` with at most six decimal places. */
+/** Converts a `numeric` with at most six decimals to millionths, the unit of all money here. */
 const microsOf = (amount: string): number => toMicros(Number(amount));
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {

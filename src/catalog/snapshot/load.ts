@@ -1,16 +1,16 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from '../snapshot-rows.ts';
 
-/** Rows at one instant, and where they were read. */
+/** Rows at one instant, with the source they were read from. */
 export type Stored = { rows: CatalogRows; source: string };
 
-/** The campaigns that may differ from the base; null: all. */
+/** Loaded rows, with the campaigns that may differ from the base; null for all campaigns. */
 export type Loaded = Stored & { changed: ReadonlySet<number> | null };
 
 /**
- * Reads the version of the configuration; it grows with every change.
- * @returns also its `source`, another one for each start of a server and each restore: a server that was promoted, or
- *   restored, may have lost versions and given their numbers to other changes
+ * Reads the version of the configuration, which grows with every change.
+ * @returns also its `source`, which changes with each start of a server and each restore: a promoted or restored server
+ * may have lost versions and used their numbers for other changes
  */
 export async function loadVersion(executor: Executor): Promise<{ version: number; source: string }> {
   const { rows } = await executor.query<{ version: string; source: string }>({
@@ -18,16 +18,21 @@ export async function loadVersion(executor: Executor): Promise<{ version: number
     text: `select version, concat(extract(epoch from pg_postmaster_start_time()), ' ', tableoid) as source
       from catalog_version`,
   });
-  const [found] = rows;
-  if (found === undefined) throw new Error('the table catalog_version is empty');
-  return { version: Number(found.version), source: found.source };
+  const [row] = rows;
+  if (row === undefined) throw new Error('the table catalog_version is empty');
+  return { version: Number(row.version), source: row.source };
 }
 
-/** Not removed, or so recently that valid tokens may refer to it (a click token is valid for 30 days). */
+/**
+ * Rows that are not removed, or removed so recently that valid tokens may refer to them (a click token is valid for 30
+ * days).
+ */
 const isReferable = (table: string): string =>
   `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
-/** The columns of a large table that a snapshot uses: rows stay in memory. The type demands all of them. */
+/**
+ * Lists the columns of a large table that a snapshot uses, because rows stay in memory. The type requires all of them.
+ */
 const columns =
   <Row>(names: Record<keyof Row, true>) =>
   (table: string): string =>
@@ -93,7 +98,10 @@ const couponOf = (pool: string): string => `case when ${pool}.offer_id is not nu
           'expires_at', ${pool}.expires_at, 'valid_days', ${pool}.valid_days, 'hold_minutes', ${pool}.hold_minutes,
           'drained', ${pool}.drained_at is not null) end`;
 
-/** Rates of so many days ago are still needed (count): somewhere it is yesterday, and decisions are made again. */
+/**
+ * Number of past days whose rates are still needed: it may be yesterday in some time zone, and decisions are made
+ * again.
+ */
 const rateDays = 10;
 
 const creativeColumns = columns<CreativeRow>({
@@ -111,7 +119,7 @@ const creativeColumns = columns<CreativeRow>({
 
 /**
  * Reads the configuration. Must run in one repeatable-read transaction.
- * @param earlier reused for campaigns that have not changed since
+ * @param earlier rows to reuse for campaigns that have not changed since
  */
 export async function loadRows(executor: Executor, earlier: Stored | null = null): Promise<Loaded> {
   const { version, source } = await loadVersion(executor);
@@ -178,8 +186,8 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
 }
 
 /**
- * The campaigns that changed since `base`, or of which a removed row is no longer referable; null: unknown, because the
- * list of changes does not reach back to it, or the database has lost it.
+ * Campaigns that changed since `base`, or that lost a removed row. Null if unknown, because the list of changes does
+ * not reach back that far, or the database has lost it.
  */
 async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
   const { rows } = await executor.query<{ listed: boolean; removed_before: Date; campaign_ids: number[] }>({
@@ -189,10 +197,10 @@ async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<n
     from catalog_version`,
     values: [base.version],
   });
-  const found = rows[0];
-  if (found === undefined || !found.listed) return null;
-  const changed = new Set(found.campaign_ids);
-  const isExpired = (removedAt: Date | null): boolean => removedAt !== null && removedAt <= found.removed_before;
+  const changes = rows[0];
+  if (changes === undefined || !changes.listed) return null;
+  const changed = new Set(changes.campaign_ids);
+  const isExpired = (removedAt: Date | null): boolean => removedAt !== null && removedAt <= changes.removed_before;
   for (const { id, deleted_at } of base.campaigns) if (isExpired(deleted_at)) changed.add(id);
   for (const { campaign_id, deleted_at } of base.offers) if (isExpired(deleted_at)) changed.add(campaign_id);
   return changed;
@@ -203,12 +211,12 @@ async function readInSlices<Row extends object>(
   text: string,
   ids: number[] | null,
 ): Promise<Row[]> {
-  const found: Row[] = [];
-  for await (const rows of readSlices<Row>(executor, text, [ids])) for (const row of rows) found.push(row);
-  return found;
+  const loadedRows: Row[] = [];
+  for await (const rows of readSlices<Row>(executor, text, [ids])) for (const row of rows) loadedRows.push(row);
+  return loadedRows;
 }
 
-/** Merges the rows of `base` that belong to no changed campaign into the fresh ones. */
+/** Merges the rows of unchanged campaigns in `base` into the fresh rows. */
 function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
   const changedOffers = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
   return {
@@ -237,10 +245,10 @@ function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: Readonly
 }
 
 /** Merges two lists that are sorted by a key and share no key. */
-function mergeBy<Row>(keyOf: (row: Row) => number, left: readonly Row[], right: readonly Row[]): Row[] {
+function mergeBy<Row>(keyOf: (row: Row) => number, base: readonly Row[], right: readonly Row[]): Row[] {
   const merged: Row[] = [];
   let at = 0;
-  for (const row of left) {
+  for (const row of base) {
     for (; at < right.length && keyOf(right[at] as Row) < keyOf(row); at++) merged.push(right[at] as Row);
     merged.push(row);
   }

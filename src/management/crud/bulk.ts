@@ -16,10 +16,10 @@ import type { Work } from '../unit-of-work.ts';
 const formId = 'bulk';
 const removeAction = 'remove';
 const restoreAction = 'restore';
-/** Name of the text field beside a button. */
+/** Name of the text field next to a button. */
 const typedField = 'typed';
 
-/** The box that selects a row of the list; it belongs to the form of {@link bulkForm}. */
+/** Checkbox that selects a row of the list. It belongs to the form of {@link bulkForm}. */
 export const selectBox = (key: unknown, name: string): Cell => html`
   <input type="checkbox" name="key" value="${String(key)}" form="${formId}"
     aria-label="${t('common.selectLabel', { name })}">`;
@@ -42,10 +42,12 @@ export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html
     </form>`;
 }
 
-/** What is done to each selected row; `failing` is told the row before. Resolves to whether it changed. */
+/**
+ * Action on each selected row. `failing` receives the row before the action runs. Resolves to whether the row changed.
+ */
 type Step = {
   done: MessageKey;
-  /** Name of the action that takes it back; null: none does. */
+  /** Name of the action that undoes it; null if there is none. */
   undoneBy: string | null;
   run: (work: Work, key: string, failing: (row: View) => void) => Promise<boolean>;
 };
@@ -71,7 +73,7 @@ function stepOf<C extends PageContext>(crud: Crud<C>, name: string, typed: strin
         return true;
       },
     };
-  const action = crud.bulk?.find((one) => one.name === name);
+  const action = crud.bulk?.find((bulkAction) => bulkAction.name === name);
   if (action === undefined) return null;
   return {
     ...action,
@@ -85,7 +87,7 @@ function stepOf<C extends PageContext>(crud: Crud<C>, name: string, typed: strin
   };
 }
 
-/** Does the same to all selected rows, or to none where one of them cannot be changed. */
+/** Applies an action to all selected rows, or to none if one of them cannot be changed. */
 export async function changeSelected<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,

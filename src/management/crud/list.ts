@@ -10,7 +10,7 @@ import { bulkForm, selectBox } from './bulk.ts';
 
 const rowsPerPage = 50;
 
-/** The list with its search, filters and pages. */
+/** List page with search, filters and pagination. */
 export async function listPage<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<Page> {
   const { resource, title } = crud;
   const path = listPath(crud, context);
@@ -41,7 +41,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
       ${table(
         title,
         [{ text: t('common.select'), hidden: true }, ...columns],
-        cells.map((one, index) => [box(index), ...one]),
+        cells.map((row, index) => [box(index), ...row]),
       )}`;
   };
   return {
@@ -62,7 +62,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
   };
 }
 
-/** The columns with their cells; figures stand before a last column without heading, such as the row's buttons. */
+/** Columns with their cells. Figures come before a last column without a heading, such as the row's buttons. */
 async function columnsOf<C extends PageContext>(
   crud: Crud<C>,
   context: C,

@@ -12,7 +12,7 @@ import { isRestorable, restorableDays } from '../restore.ts';
 
 const rowsPerPage = 50;
 
-/** What was removed, the latest first, with a button that brings it back. */
+/** Page of removed rows, latest first, with buttons that restore them. */
 export async function removedPage<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,

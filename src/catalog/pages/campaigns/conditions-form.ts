@@ -125,9 +125,9 @@ export const conditionsPart: RulesPart = { path, toForm, read };
 export function conditionErrors(errors: FieldErrors, fields: Fields): FieldErrors {
   const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
   return errors.map((error) => {
-    const found = /^\/rules\/conditions((?:\/(?:all|any)\/\d+)*)(?:\/(key|op|value).*)?$/.exec(error.path);
-    if (found === null) return error;
-    const [, at = '', field = 'key'] = found;
+    const pathMatch = /^\/rules\/conditions((?:\/(?:all|any)\/\d+)*)(?:\/(key|op|value).*)?$/.exec(error.path);
+    if (pathMatch === null) return error;
+    const [, at = '', field = 'key'] = pathMatch;
     const [outer, inner] = [...at.matchAll(/\/(all|any)\/(\d+)/g)].map(([, kind, index]) => ({ kind, index }));
     const isGroup = outer?.kind === match;
     const group = isGroup ? outer?.index : 0;

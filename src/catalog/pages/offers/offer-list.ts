@@ -19,7 +19,7 @@ export const offerColumns = (): Column[] => [
 export const offerName = (row: { [name: string]: unknown }): string =>
   String(row.title || row.short_headline || t('offers.unnamed', { id: String(row.id) }));
 
-/** `offer`: as the snapshot has it. */
+/** Cells of an offer in a list. `offer` comes from the snapshot. */
 export function offerCells(context: PublisherContext, row: View, offer: Offer | undefined): Cell[] {
   const { path } = context;
   const campaign = offer?.campaign;
@@ -45,7 +45,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
   ];
 }
 
-/** The primary creative; without one, the advertiser's initial. */
+/** The primary creative, or the advertiser's initial if there is none. */
 function thumbnail(offer: Offer | undefined): Html {
   const creative = offer?.creatives.find(({ isPrimary }) => isPrimary) ?? offer?.creatives[0];
   if (creative === undefined) {

@@ -33,7 +33,7 @@ const statusChoices = (): Choice[] => [
   { value: 'false', text: t('campaigns.pausedState') },
 ];
 
-/** Offers: a campaign's copy and creatives, with a live preview. */
+/** Pages of offers: a campaign's copy and creatives, with a live preview. */
 export function offerPages(app: App, services: PageServices): void {
   const { management, deps } = services;
   const pages = publisherPages(app, services);
@@ -44,8 +44,8 @@ export function offerPages(app: App, services: PageServices): void {
   languagePages(pages, services);
   registerStop(pages, services, { resource: offers, nameOf: offerName });
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
-  const campaignChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
-    choicesOf(management, context, campaigns, chosen);
+  const campaignChoices = (context: PublisherContext, selected: unknown): Promise<Choice[]> =>
+    choicesOf(management, context, campaigns, selected);
 
   crudPages(pages, management, {
     resource: offers,
@@ -63,9 +63,9 @@ export function offerPages(app: App, services: PageServices): void {
     assets: ['preview.js'],
     filterNames: ['campaign_id', 'active'],
     filters: async (context) => {
-      const chosen = queryText(context, 'campaign_id');
+      const selected = queryText(context, 'campaign_id');
       return html`
-        ${filterSelect('campaign_id', t('dimensions.campaign'), await campaignChoices(context, chosen), chosen)}
+        ${filterSelect('campaign_id', t('dimensions.campaign'), await campaignChoices(context, selected), selected)}
         ${filterSelect('active', t('common.status'), statusChoices(), queryText(context, 'active'))}`;
     },
     get columns() {

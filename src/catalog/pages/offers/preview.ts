@@ -17,7 +17,7 @@ import type { Publisher, Theme } from '../../types.ts';
 import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
 
-/** What the preview in the browser shows; for an offer, it adds what is typed. */
+/** Content of the preview in the browser. For an offer, the browser adds the current values of the form. */
 export type PreviewBase = {
   kind: 'offer' | 'theme';
   unit: 'sou' | 'mou';
@@ -35,11 +35,11 @@ type PreviewInput = {
   publisher: Publisher;
   theme: Theme | null;
   publicUrl: string;
-  /** Offers of the publisher as the SDK gets them. */
+  /** Offers of the publisher in the format of the SDK. */
   sampleOffers: PageExtensions['sampleOffers'];
 };
 
-/** In the words that a fetch gets which asks for no language. */
+/** Builds the preview with the texts of a fetch that requests no language. */
 const baseOf = ({ publisher, theme, publicUrl }: Omit<PreviewInput, 'sampleOffers'>) => {
   const language = publisher.language.unit ?? 'en';
   const privacyUrl = privacyUrlOf(publisher, publicUrl, language);
@@ -63,7 +63,7 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
   creatives: [],
 });
 
-/** Offers of the publisher, filled up with placeholders. */
+/** Offers of the publisher, padded with placeholders. */
 function offersToShow(input: PreviewInput, exceptId: number | null, count: number): object[] {
   const { publisher, publicUrl } = input;
   const real = [...(input.sampleOffers?.(publisher, { exceptId, count }) ?? [])];
@@ -74,7 +74,7 @@ function offersToShow(input: PreviewInput, exceptId: number | null, count: numbe
   return real;
 }
 
-/** For the theme editor: the publisher's offers. */
+/** Preview of the theme editor with the publisher's offers. */
 export const themePreview = (input: PreviewInput): PreviewBase => ({
   kind: 'theme',
   unit: input.theme?.unit ?? 'mou',
@@ -85,7 +85,7 @@ export const themePreview = (input: PreviewInput): PreviewBase => ({
 
 type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
 
-/** For the offer editor: the edited offer before others. `creatives`: as the SDK gets them. */
+/** Preview of the offer editor, with the edited offer first. `creatives` have the format of the SDK. */
 export const offerPreview = (
   input: PreviewInput,
   { offerId, advertiserName, creatives }: PreviewedOffer,
@@ -100,7 +100,7 @@ export const offerPreview = (
   fields: offerTexts,
 });
 
-/** The preview beside a form, which must have the attribute `data-previewed`. */
+/** Preview next to a form, which must have the attribute `data-previewed`. */
 export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
   <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="${t('common.preview')}">
     <div class="preview-head">
@@ -112,20 +112,23 @@ export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
     <p class="hint">${t('offers.previewHint')}</p>
   </aside>`;
 
-/** What the frame shows, and texts in it that are hard to read. */
+/** Content of the frame, and a warning about texts with too little contrast. */
 export function previewState(base: PreviewBase): Html {
-  const found = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
+  const lowContrastTexts = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
   return html`<div data-preview="${JSON.stringify(base)}">${
-    found.length > 0 &&
+    lowContrastTexts.length > 0 &&
     html`<div class="notice warn"><p>${t('offers.hardToRead')}</p>
-      <ul>${found.map((text) => html`<li>${text}</li>`)}</ul></div>`
+      <ul>${lowContrastTexts.map((text) => html`<li>${text}</li>`)}</ul></div>`
   }</div>`;
 }
 
-/** Each once: several styles may have one field. The first of a pair has the least contrast. */
-function inWords(found: readonly LowContrast[]): string[] {
+/**
+ * Describes texts with too little contrast, without duplicates: several styles may share a field. The lowest contrast
+ * of a pair is kept.
+ */
+function inWords(lowContrastColours: readonly LowContrast[]): string[] {
   const texts = new Map<string, string>();
-  for (const { path, on, ratio } of found.toSorted((a, b) => a.ratio - b.ratio)) {
+  for (const { path, on, ratio } of lowContrastColours.toSorted((a, b) => a.ratio - b.ratio)) {
     const names = { text: describePath(path), background: describePath(on) };
     const pair = JSON.stringify(names);
     if (!texts.has(pair)) texts.set(pair, t('offers.lowContrast', { ...names, ratio }));
@@ -133,7 +136,7 @@ function inWords(found: readonly LowContrast[]): string[] {
   return [...texts.values()];
 }
 
-/** Switches of the preview: name → its values with their labels. The first is chosen at first. */
+/** Switches of the preview: name → values with labels. The first value is the default. */
 function switches({ unit }: PreviewBase): Html {
   const units = [
     ['mou', t('offers.multi')],
@@ -176,7 +179,7 @@ function switches({ unit }: PreviewBase): Html {
   )}`;
 }
 
-/** The document inside the frame. */
+/** Document inside the frame. */
 export const previewFrame = (asset: AssetUrl): string =>
   html`<!doctype html>
 <html lang="${reader().language}">

@@ -24,12 +24,12 @@ const path = '/offers/:key/languages';
 
 type Texts = Readonly<Record<TranslatedText, string>>;
 
-/** What is edited. `originals`: the offer's own texts, and its campaign's description. */
+/** The edited offer. `originals` are its own texts and the description of its campaign. */
 type Edited = { offer: View; originals: Texts; translations: Readonly<Record<string, Translation>> };
 
 type Refused = { typed: Translation; errors: FieldErrors };
 
-/** The texts of an offer beside those of one of its languages. */
+/** Page that shows the texts of an offer next to their translations into one language. */
 export function translatePages(pages: Pages<PublisherContext>, services: PageServices): void {
   pages.get(path, 'analyst', async (context) => {
     const edited = await read(services, context);
@@ -86,10 +86,10 @@ function editor(context: PublisherContext, edited: Edited, tag: string | null, r
   const to = pathOf(context, offer);
   const canEdit = hasRole(context.viewer.user.role, 'manager');
   const listed = [...new Set([...Object.keys(translations), ...(tag === null ? [] : [tag])])].sort();
-  const languages = listed.map((one) => ({
-    text: nameOf(one),
-    href: `${to}?tag=${one}`,
-    current: one === tag,
+  const languages = listed.map((language) => ({
+    text: nameOf(language),
+    href: `${to}?tag=${language}`,
+    current: language === tag,
   }));
   return {
     title: t('languages.title'),
@@ -129,16 +129,16 @@ function textsCard(context: PublisherContext, edited: Edited, tag: string, refus
   const { offer, originals, translations } = edited;
   const texts = refused?.typed ?? translations[tag] ?? {};
   const form = createForm(texts, refused?.errors);
-  const shown = translatedTexts.filter((name) => originals[name] !== '' || (texts[name] ?? '') !== '');
-  const missing = shown.filter((name) => (texts[name] ?? '') === '').length;
-  const tooLong = shown.filter((name) => isTooLong(name, texts)).length;
+  const requiredTexts = translatedTexts.filter((name) => originals[name] !== '' || (texts[name] ?? '') !== '');
+  const missing = requiredTexts.filter((name) => (texts[name] ?? '') === '').length;
+  const tooLong = requiredTexts.filter((name) => isTooLong(name, texts)).length;
   const fields = html`
     <p>
       ${missing > 0 && badge(t('languages.missingCount', { count: missing }), 'warn')}
       ${tooLong > 0 && badge(t('languages.tooLongCount', { count: tooLong }), 'warn')}
       ${missing + tooLong === 0 && badge(t('languages.complete'), 'good')}
     </p>
-    ${shown.map((name) => textPair(form, edited, tag, { name, texts }))}`;
+    ${requiredTexts.map((name) => textPair(form, edited, tag, { name, texts }))}`;
   const hidden = html`${hiddenField('tag', tag)}${hiddenField(versionField, etagOf(offer))}`;
   const body = html`${hidden}${form.summary()}${fields}`;
   const isEditable = hasRole(context.viewer.user.role, 'manager');
@@ -151,7 +151,7 @@ const isTooLong = (name: TranslatedText, texts: Translation): boolean =>
 
 type Pair = { name: TranslatedText; texts: Translation };
 
-/** A text of the offer, and beside it the one of the language. */
+/** A text of the offer with its translation next to it. */
 function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts }: Pair): Html {
   const { offer, originals, translations } = edited;
   const label = fieldName(name);
@@ -181,11 +181,11 @@ function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts 
     </div>`;
 }
 
-/** The text of the next language that contains this one, such as `pt` of `pt-BR`. */
+/** Text of the fallback language, such as `pt` for `pt-BR`. */
 const shownInstead = (translations: Edited['translations'], tag: string, name: TranslatedText): string | undefined => {
-  const byLowerCase = new Map(Object.entries(translations).map(([one, texts]) => [one.toLowerCase(), texts]));
+  const byLowerCase = new Map(Object.entries(translations).map(([language, texts]) => [language.toLowerCase(), texts]));
   return chainOf(tag)
     .slice(1)
-    .map((one) => byLowerCase.get(one)?.[name])
+    .map((fallback) => byLowerCase.get(fallback)?.[name])
     .find((text) => text !== undefined && text !== '');
 };

@@ -9,10 +9,10 @@ import type { PageExtensions } from '../../page-extensions.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { StoredControls } from '../../types.ts';
 
-/** In the query of the page: what each rule costs is to be shown. */
+/** Query parameter that shows the cost of each rule. */
 const costAsked = 'cost';
 
-/** What the rules that were typed would change of the answers of the last days. */
+/** Notice with the effect that the entered rules would have had on the responses of the last days. */
 export async function effectNotice(
   { extensions }: { extensions: PageExtensions },
   { publisher }: PublisherContext,
@@ -45,7 +45,10 @@ const ruleText = (by: ControlsRule['by'], value: string, placement: string | nul
   return placement === null ? name : html`${name}<br><small>${t('controls.atPlacement', { placement })}</small>`;
 };
 
-/** What each rule cost: counted when it is asked for, since all decisions of the sample are made again for each. */
+/**
+ * Card with the cost of each rule. It is computed on request, because all decisions of the sample are made again for
+ * each rule.
+ */
 export async function costCard(
   { extensions }: { extensions: PageExtensions },
   context: PublisherContext,

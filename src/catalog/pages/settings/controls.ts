@@ -25,13 +25,13 @@ import { costCard, effectNotice } from './controls-effects.ts';
 const path = '/settings/controls';
 const writes = 'admin';
 
-/** The button that checks what is typed and saves nothing. */
+/** Name of the button that checks the form without saving it. */
 const checkField = '_check';
 
-/** Ticked to save rules that block every offer. */
+/** Name of the checkbox that confirms rules that block every offer. */
 const confirmedField = '_confirmed';
 
-/** What the publisher never shows, keeps apart, and shows only from a price on. */
+/** Pages of block rules: what a publisher never shows, keeps apart, and shows only above a floor. */
 export function controlsPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'analyst', async (context) =>
@@ -40,24 +40,24 @@ export function controlsPages(app: App, services: PageServices): void {
   pages.post(path, writes, (context, fields) => save(services, context, fields));
 }
 
-type Shown = Awaited<ReturnType<typeof stored>>;
+type CurrentControls = Awaited<ReturnType<typeof stored>>;
 type Shape = {
-  /** Whose rules the form has; '': those for all placements. */
+  /** Placement whose rules the form edits; empty for the rules for all placements. */
   placement: string;
   typed?: FormValues;
   errors?: FieldErrors;
-  /** What there is to say of the rules that were typed. */
+  /** Warnings about the entered rules. */
   warned?: readonly string[];
   mustConfirm?: boolean;
   effect?: Html;
 };
 
-/** In the query, and as a field. */
+/** Name of the query parameter and form field for the placement. */
 const placementField = 'placement';
 
 const placementAsked = (context: PublisherContext): string => {
-  const asked = queryText(context, placementField);
-  return asked.trim() === '' ? '' : normaliseName(asked);
+  const placement = queryText(context, placementField);
+  return placement.trim() === '' ? '' : normaliseName(placement);
 };
 
 const finder =
@@ -79,15 +79,15 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     });
   const shape = { placement, typed: typedValues(formOf(context.request)) };
   try {
-    const found = await set(true);
+    const checked = await set(true);
     const current = await stored(services, context);
-    const warned = warningTexts(found);
+    const warned = warningTexts(checked);
     if (fields.checked(checkField)) {
-      const effect = await effectNotice(services, context, storedOf(found.view));
+      const effect = await effectNotice(services, context, storedOf(checked.view));
       return controlsPage(services, context, current, { ...shape, warned, effect });
     }
-    const known = new Set(warningTexts(current));
-    if (warned.some((text) => !known.has(text)) && !fields.checked(confirmedField))
+    const currentWarnings = new Set(warningTexts(current));
+    if (warned.some((text) => !currentWarnings.has(text)) && !fields.checked(confirmedField))
       return controlsPage(services, context, current, { ...shape, warned, mustConfirm: true });
     await set(false);
     return { to: context.path(placement === '' ? path : pathOf(placement)), done: t('controls.saved') };
@@ -101,10 +101,10 @@ async function save(services: PageServices, context: PublisherContext, fields: F
 async function controlsPage(
   services: PageServices,
   context: PublisherContext,
-  shown: Shown,
-  { placement, typed, errors = [], warned = warningTexts(shown), mustConfirm = false, effect = nothing }: Shape,
+  current: CurrentControls,
+  { placement, typed, errors = [], warned = warningTexts(current), mustConfirm = false, effect = nothing }: Shape,
 ): Promise<Page> {
-  const { view, etag } = shown;
+  const { view, etag } = current;
   const form = createForm(typed ?? controlsToForm(view, placement), errors);
   const fields = controlsFields(form, createPicker(services.deps, context), placement);
   const { total, blocked } = view.offers;
@@ -139,7 +139,7 @@ const checkButton = (): Html =>
 
 const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
 
-/** What there is to say of rules, each once. */
+/** Texts of the warnings about rules, without duplicates. */
 const warningTexts = ({ view, warnings }: { view: ControlsView; warnings: Warning[] }): string[] => [
   ...new Set(warnings.map(({ path: where }) => warningText(view, where))),
 ];
@@ -153,7 +153,7 @@ function warningText(view: ControlsView, where: string): string {
   return t('controls.publicSuffix', { domain: String((entries ?? view.separate.competitors)[Number(at)] ?? '') });
 }
 
-/** Placements shown as tabs (count), those with rules first. */
+/** Maximum number of placements that are shown as tabs. Those with rules come first. */
 const maxTabs = 30;
 
 function placementTabs({ publisher, path: to }: PublisherContext, view: ControlsView, placement: string): Html {
@@ -205,7 +205,7 @@ function controlsFields(form: FormBuilder, picker: Picker, placement: string): H
     ${placement === '' && commonFields(form)}`;
 }
 
-/** What there is for all placements alone. */
+/** Fields that exist only for all placements together. */
 const commonFields = (form: FormBuilder): Html => html`
     ${fieldGroup(
       t('controls.separate'),
@@ -224,10 +224,10 @@ const lists = {
 const sides = ['blocked', 'allowed'] as const;
 const idLists: ReadonlySet<string> = new Set(['advertisers', 'offers']);
 
-const listsToForm = (given: OfferLists): FormValues =>
+const listsToForm = (offerLists: OfferLists): FormValues =>
   Object.fromEntries(
     sides.flatMap((side) => {
-      const values: Readonly<Record<string, readonly (string | number)[]>> = given[side];
+      const values: Readonly<Record<string, readonly (string | number)[]>> = offerLists[side];
       return lists[side].map((name) => [`${side}.${name}`, joinList(values[name] ?? [])]);
     }),
   );
@@ -241,7 +241,7 @@ const controlsToForm = ({ separate, floors, ...lists }: ControlsView, placement:
     .join('\n'),
 });
 
-/** Ids as numbers; any other text stays as it is, for the validation to refuse. */
+/** Parses an id. Invalid text is left for validation to reject. */
 const idOf = (text: string): string | number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : text);
 
 const readLists = (fields: Fields): Values =>
@@ -257,7 +257,7 @@ const readLists = (fields: Fields): Values =>
     ]),
   );
 
-/** The rules with those of the form, which has those of one placement or those for all. */
+/** Merges the rules of the form, which are those of one placement or of all, into the stored rules. */
 function readControls(fields: Fields, stored: StoredControls, placement: string): Values {
   if (placement !== '') return { ...stored, placements: { ...stored.placements, [placement]: readLists(fields) } };
   return { ...readLists(fields), placements: stored.placements, ...readCommon(fields) };
@@ -271,7 +271,7 @@ const readCommon = (fields: Fields): Values => ({
   floors: readFloors(fields.text('floors')),
 });
 
-/** Lines of `placement = amount`; an amount that is none stays a text, for the validation to refuse. */
+/** Parses lines of `placement = amount`. An invalid amount stays a text for validation to reject. */
 const readFloors = (text: string): Values =>
   Object.fromEntries(
     text

@@ -21,17 +21,17 @@ const path = '/settings/exchange-rates';
 const writes = 'admin';
 const fileField = 'rates_file';
 
-/** Rates of one currency that the page lists (count). */
+/** Maximum number of rates of a currency on the page. */
 const maxListed = 400;
 
-/** The exchange rates of the publisher, and their import from a file. */
+/** Pages of the publisher's exchange rates and their import from a file. */
 export function exchangeRatePages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'analyst', (context) => ratesPage(services, context));
   pages.post(`${path}/import`, writes, (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** The options of the form; they are part of what was checked. */
+/** Options of the form. They must be the same for the check and the import. */
 const optionsOf = (fields: Fields, { options }: FileForm, isDryRun: boolean): RateFileOptions => ({
   isDryRun,
   isPartial: options.isPartial,
@@ -98,7 +98,7 @@ function baseText({ path: to }: PublisherContext, { base, reporting_currency: re
     </p>`;
 }
 
-/** The latest rate of each currency. */
+/** Table with the latest rate of each currency. */
 function latestRates({ path: to }: PublisherContext, { base, rates }: ExchangeRatesView): Html {
   const counts = new Map<string, number>();
   for (const { currency } of rates) counts.set(currency, (counts.get(currency) ?? 0) + 1);

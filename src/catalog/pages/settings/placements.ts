@@ -13,7 +13,7 @@ import { placements } from '../../resources/placements.ts';
 import type { Publisher } from '../../types.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 
-/** Where a unit is shown. */
+/** Pages of placements. */
 export function placementPages(app: App, services: PageServices): void {
   crudPages(publisherPages(app, services), services.management, {
     resource: placements,

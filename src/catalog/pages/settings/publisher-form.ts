@@ -13,7 +13,7 @@ const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
   return { value: count, text: count };
 });
 
-/** Features only operators enable. */
+/** Features that only operators can enable. */
 export const features = [
   {
     name: 'usp_enabled',
@@ -24,7 +24,7 @@ export const features = [
   { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
 ] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
 
-/** The settings of a publisher. `asOperator`: with the features. */
+/** Fields of a publisher's settings. `asOperator` includes the features. */
 export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
   ${form.input('name', { label: t('common.name'), required: true })}
   ${offerFields(form)}
@@ -138,7 +138,7 @@ const localeFields = (form: FormBuilder): Html =>
 
 const postbackField = (event: string): string => `postback_events.${event}`;
 
-/** Values of a publisher as its form shows them. */
+/** Converts a publisher to form values. */
 export const publisherToForm = (values: Values): FormValues => ({
   ...(values as FormValues),
   allowed_user_agents: ((values.allowed_user_agents as string[] | undefined) ?? []).join('\n'),

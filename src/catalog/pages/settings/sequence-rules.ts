@@ -28,7 +28,7 @@ const effectChoices = () => [
   { value: 'deny', text: t('settings.excludeThese') },
 ];
 
-/** What a rule matches offers by; an offer matches if any of the lists contains it. */
+/** Lists by which a rule matches offers. An offer matches if any of the lists contains it. */
 const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: MessageKey }[] = [
   { name: 'offers', items: 'settings.matchOffers', label: 'nav.offers' },
   { name: 'campaigns', items: 'settings.matchCampaigns', label: 'nav.campaigns' },
@@ -37,7 +37,7 @@ const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: 
   { name: 'tags', items: 'settings.matchTags', label: 'settings.tags' },
 ];
 
-/** Which offers may be shown at which position. */
+/** Pages of the rules that say which offers may be shown at which position. */
 export function sequenceRulePages(app: App, services: PageServices): void {
   crudPages(publisherPages(app, services), services.management, {
     resource: sequenceRules,
@@ -90,7 +90,7 @@ const ruleCells = ({ path: pathOf }: PublisherContext, row: View): Cell[] => [
 const effectBadge = ({ effect }: View): Html =>
   effect === 'deny' ? badge(t('settings.exclude'), 'bad') : badge(t('settings.allow'), 'info');
 
-/** Such as "offers 3, 4; tag wine". */
+/** Describes a match, such as "offers 3, 4; tag wine". */
 const matchText = (match: SequenceMatch): string =>
   matchers
     .flatMap(({ name, items: text }) => {
@@ -117,7 +117,7 @@ const readRule = (fields: Fields): Values => ({
   active: fields.checked('active'),
 });
 
-/** Ids as numbers; any other text stays as it is, for the validation to refuse. */
+/** Reads the lists of a match. Ids become numbers; invalid text is left for validation to reject. */
 function readMatch(fields: Fields): Values {
   const listOf = (name: string): unknown[] => splitList(fields.text(`match.${name}`));
   const idsOf = (name: string): unknown[] =>

@@ -17,7 +17,7 @@ import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
 import { features, publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';
 
-/** The publisher's own settings. */
+/** Page of the publisher's own settings. */
 export function settingsPages(app: App, services: PageServices): void {
   const { management } = services;
   const pages = publisherPages(app, services);
@@ -31,16 +31,16 @@ export function settingsPages(app: App, services: PageServices): void {
 const isOperator = ({ viewer }: PublisherContext): boolean => viewer.user.role === 'operator';
 
 async function save({ management }: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
-  const given = readPublisher(fields, isOperator(context));
+  const settings = readPublisher(fields, isOperator(context));
   const { id } = context.publisher;
   try {
-    await management.update(context, publishers, id, given, fields.text(versionField) || null);
+    await management.update(context, publishers, id, settings, fields.text(versionField) || null);
     return { to: context.path('/settings'), done: t('settings.saved') };
   } catch (err) {
     const view = await management.get(context, publishers, id);
-    if (!(err instanceof PreconditionFailed)) return settingsPage(context, view, given, fieldErrorsOf(err));
+    if (!(err instanceof PreconditionFailed)) return settingsPage(context, view, settings, fieldErrorsOf(err));
     const message = t('settings.conflict');
-    return settingsPage(context, view, given, [{ path: '/', message }, ...(err.details ?? [])]);
+    return settingsPage(context, view, settings, [{ path: '/', message }, ...(err.details ?? [])]);
   }
 }
 

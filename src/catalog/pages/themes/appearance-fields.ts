@@ -2,7 +2,7 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Choice } from '../../../shell/forms.ts';
 import type { Palette } from '../../palette.ts';
 
-/** The members of a font by URL; what is not typed is measured. */
+/** Paths of a web font's members. Empty ones are measured from the font file. */
 const fontRoot = 'appearance.web_font';
 export const fontPaths = {
   url: `${fontRoot}.url`,
@@ -12,9 +12,8 @@ export const fontPaths = {
 };
 
 /**
- * A setting or style with a field of its own. `also`: paths that get the same value, unless the JSON field names them.
- * `number`: digits in a text. `emptiable`: without a text, nothing is shown; any other text that is emptied is again
- * the default.
+ * A setting or style with its own field. `also` lists paths that get the same value unless the JSON field sets them.
+ * `number` marks a text of digits. If `emptiable`, an empty text shows nothing; otherwise it restores the default.
  */
 export type AppearanceField = {
   path: string;
@@ -26,7 +25,7 @@ export type AppearanceField = {
   emptiable?: boolean;
 };
 
-/** `short`: its values need little room. */
+/** A group of fields. `short` means that its values need little space. */
 export type FieldSet = { title: MessageKey; hint?: MessageKey; short?: boolean; fields: readonly AppearanceField[] };
 
 const choicesOf = (values: readonly string[]) => (): Choice[] =>
@@ -44,7 +43,7 @@ const fonts = (): Choice[] => [
 
 const corners = ['top_right', 'bottom_right', 'bottom_left'].map((corner) => `styles.popup.borderRadius.${corner}`);
 
-/** Colours below `root`; the same in light and in dark mode. */
+/** Colour fields below `root`, the same for light and dark mode. */
 const colours = (root: string): AppearanceField[] => {
   const multi = (name: string): string => `${root}.offerwall.button.offerwall_mou_button_${name}`;
   const yes = `${root}.offerText.buttonYes`;
@@ -74,7 +73,7 @@ const colours = (root: string): AppearanceField[] => {
   ];
 };
 
-/** The form's colours of a palette, by path. */
+/** Colours of a palette by the path of their field. */
 export function coloursOf({ light, dark }: Palette): [path: string, colour: string][] {
   const below = (root: string, roles: Palette['light']): [string, string][] => {
     const { background, text, quiet, card, cardHover, cardBorder, yes, yesHover, yesText, no, noHover, noBorder } =
@@ -88,7 +87,7 @@ export function coloursOf({ light, dark }: Palette): [path: string, colour: stri
   return [...below('styles', light), ...below('appearance.dark', dark)];
 }
 
-/** The settings and styles with fields of their own; all others can be set as JSON. */
+/** Settings and styles with their own fields; all others can be set as JSON. */
 export const groups: readonly FieldSet[] = [
   {
     title: 'themes.texts',
@@ -177,7 +176,7 @@ export const groups: readonly FieldSet[] = [
   },
 ];
 
-/** With a control of their own. */
+/** Fields of a web font, which have a control of their own. */
 const webFont: readonly AppearanceField[] = [
   { path: fontPaths.url, label: 'themes.webFont' },
   { path: fontPaths.boldUrl, label: 'themes.webFontBold' },
@@ -186,11 +185,11 @@ const webFont: readonly AppearanceField[] = [
 
 export const allFields: readonly AppearanceField[] = [...groups.flatMap(({ fields }) => fields), ...webFont];
 
-/** What a field sets, in words: "Dark mode: Yes button text". */
+/** Describes a field, such as "Dark mode: Yes button text". */
 export function describePath(path: string): string {
   for (const { title, fields } of groups) {
-    const found = fields.find((field) => field.path === path || field.also?.includes(path));
-    if (found !== undefined) return t('themes.fieldOf', { group: t(title), field: t(found.label) });
+    const match = fields.find((field) => field.path === path || field.also?.includes(path));
+    if (match !== undefined) return t('themes.fieldOf', { group: t(title), field: t(match.label) });
   }
   return path;
 }

@@ -23,7 +23,7 @@ const withFont = { ...defaultAppearance, web_font: noWebFont };
 const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: withFont };
 const plainDefaultOf = (path: string): unknown => valueAt(defaults, path);
 
-/** Dark colours that a theme does not name depend on its light ones. */
+/** Defaults of a theme. Unset dark colours depend on the light ones. */
 const defaultsOf = (overrides: Nested): Nested => ({
   ...defaults,
   appearance: { ...withFont, dark: darkStylesOf(isNested(overrides.styles) ? overrides.styles : {}) },
@@ -31,14 +31,16 @@ const defaultsOf = (overrides: Nested): Nested => ({
 
 const isColour = (value: unknown): boolean => /^#[0-9a-f]{6}$/i.test(String(value));
 
-/** Name of the field with all overrides that have no field of their own. */
+/** Name of the field with all overrides that lack a field of their own. */
 export const jsonField = 'rest';
 
-/** A theme's overrides as form values: defaults where there is no override, and the rest as JSON. */
+/**
+ * Converts a theme's overrides to form values: the fields show overrides or defaults, and the JSON field has the rest.
+ */
 export function appearanceToForm(overrides: Nested): Record<string, FormValue> {
   const values: Record<string, FormValue> = {};
-  const known = defaultsOf(overrides);
-  const effective = (path: string): unknown => valueAt(overrides, path) ?? valueAt(known, path);
+  const themeDefaults = defaultsOf(overrides);
+  const effective = (path: string): unknown => valueAt(overrides, path) ?? valueAt(themeDefaults, path);
   let rest: Nested = overrides;
   for (const { path, also = [] } of allFields) {
     values[path] = effective(path) as FormValue;
@@ -53,32 +55,33 @@ export function appearanceToForm(overrides: Nested): Record<string, FormValue> {
   return values;
 }
 
-/** Form values as overrides: only what differs from the defaults. */
+/** Reads overrides from form values. Values equal to the defaults are left out. */
 export function readAppearance(fields: Fields): { settings: unknown; styles: unknown; appearance: unknown } {
   const rest = readJson(fields.text(jsonField));
-  const named = typeof rest === 'string' ? {} : rest;
+  const jsonOverrides = typeof rest === 'string' ? {} : rest;
   let overrides: Nested = {};
-  const set = (path: string, value: unknown, known: Nested, emptiable = false): void => {
+  const set = (path: string, value: unknown, fallbacks: Nested, emptiable = false): void => {
     const isGiven = value !== null && (value !== '' || emptiable);
-    if (isGiven && value !== valueAt(known, path)) overrides = withValue(overrides, path, value);
+    if (isGiven && value !== valueAt(fallbacks, path)) overrides = withValue(overrides, path, value);
   };
   const isDark = ({ path }: AppearanceField): boolean => path.startsWith('appearance.dark.');
   for (const part of [allFields.filter((field) => !isDark(field)), allFields.filter(isDark)]) {
-    const known = defaultsOf(mergeNested(named, overrides));
+    const partDefaults = defaultsOf(mergeNested(jsonOverrides, overrides));
     for (const field of part) {
       const value = readValue(fields, field);
-      set(field.path, value, known, field.emptiable);
-      for (const other of field.also ?? []) if (valueAt(named, other) === undefined) set(other, value, known);
+      set(field.path, value, partDefaults, field.emptiable);
+      for (const other of field.also ?? [])
+        if (valueAt(jsonOverrides, other) === undefined) set(other, value, partDefaults);
     }
   }
   if (fields.text(fontPaths.url) === '') overrides = withoutValue(overrides, 'appearance.web_font');
   const empty = { settings: {}, styles: {}, appearance: {} };
-  // A text that is not JSON is passed on as settings, for the validation to refuse.
+  // Invalid JSON is passed on as settings, for validation to reject.
   if (typeof rest === 'string') return { ...empty, ...overrides, settings: rest };
   return { ...empty, ...mergeNested(rest, overrides) };
 }
 
-/** A field has the type of its default. */
+/** Reads a field with the type of its default. */
 function readValue(fields: Fields, { path }: AppearanceField): string | number | boolean | null {
   const type = typeof plainDefaultOf(path);
   if (type === 'boolean') return fields.checked(path);
@@ -112,7 +115,7 @@ export function appearanceFields(form: FormBuilder): Html {
     )}`;
 }
 
-/** Makes all colours of one, or of several; preview.js puts them into the fields. */
+/** Field that generates all colours from one or several brand colours; preview.js puts them into the fields. */
 const brandField = (form: FormBuilder): Html => html`
   <div class="brand-colours" data-palette>
     ${form.input('brand', {
@@ -124,7 +127,7 @@ const brandField = (form: FormBuilder): Html => html`
     <p class="hint" role="status" data-palette-state></p>
   </div>`;
 
-/** A font by URL; preview.js has its files measured, and puts what was read into the fields. */
+/** Control for a font by URL. preview.js has its files measured and puts the result into the fields. */
 const fontControl = (form: FormBuilder): Html => html`
   <div class="brand-colours" data-font>
     ${form.input(fontPaths.url, {
@@ -140,7 +143,7 @@ const fontControl = (form: FormBuilder): Html => html`
     <p class="hint" role="status" data-font-state></p>
   </div>`;
 
-/** What is typed as a font, measured: values of the fields by their names. */
+/** Measures the entered font and returns the values of the fields by name. */
 export async function fontFields(
   fields: Fields,
   read: (url: string) => Promise<FontMeasures>,
@@ -159,10 +162,10 @@ function control(form: FormBuilder, { path, label, hint, choices, number }: Appe
   const value = plainDefaultOf(path);
   const current = form.values[path] ?? value;
   if (typeof value === 'number') return form.input(path, { ...options, type: 'number', min: 0 });
-  // In a number field, a browser drops a text such as `18px`.
+  // Browsers drop text such as `18px` from a number field.
   if (number === true && /^(\d+(\.\d+)?)?$/.test(String(current)))
     return form.input(path, { ...options, type: 'number', min: 0, step: 'any' });
-  // A browser takes any other way to write a colour, such as `#fff` or `rgb()`, for black.
+  // Browsers show any other notation of a colour, such as `#fff` or `rgb()`, as black.
   const isPlain = isColour(value) && isColour(current);
   return form.input(path, { ...options, type: isPlain ? 'color' : 'text' });
 }

@@ -23,12 +23,12 @@ import { coloursOf } from './appearance-fields.ts';
 import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearance } from './appearance-form.ts';
 
 /**
- * Appearance and behaviour of units, and the User Selected Perks toggles
- * (docs/reference/themes-and-rendering.md#settings-and-styles).
+ * Pages of themes: appearance and behaviour of units, and the User Selected Perks toggles
+ * (docs/interface.md#settings-and-styles).
  */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;
-  // `font`: the URL of the font that is shown, whose origin alone the frame may load fonts from.
+  // `font` is the URL of the displayed font. The frame may load fonts from its origin only.
   app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (request, reply) => {
     const { font } = request.query as { font?: unknown };
     const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
@@ -38,25 +38,25 @@ export function themePages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const previewOf = (publisher: Publisher, values: Values) =>
     themePreview({ publisher, theme: previewedTheme(values), publicUrl, sampleOffers: extensions.sampleOffers });
-  // What is typed, as units would get it.
+  // Previews the entered values as units would show them.
   pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
     fragment: previewState(previewOf(publisher, readTheme(fields))),
   }));
 
-  // The fields of a palette, from a brand's colours; none where the text has no colour.
+  // Values of the palette's fields for a brand's colours; empty if the text has no colour.
   pages.post('/palette', 'admin', async (_context, fields) => {
     const colours = coloursIn(fields.text('brand'));
-    const made = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
-    return { fragment: html`${made.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
+    const generated = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
+    return { fragment: html`${generated.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
   });
 
-  // The fields of a font, from its file; `problem`: why it cannot be used.
+  // Values of the font's fields, measured from its file. `problem` says why it cannot be used.
   pages.post('/font', 'admin', async ({ publisher }, fields) => {
     const read = (url: string) =>
       readFont(url, { fetchFont: extensions.fetchFont, publicUrl, publisherId: publisher.id });
     try {
-      const found = await fontFields(fields, read);
-      return { fragment: html`${found.map(([path, value]) => html`<data value="${value}">${path}</data>`)}` };
+      const measured = await fontFields(fields, read);
+      return { fragment: html`${measured.map(([path, value]) => html`<data value="${value}">${path}</data>`)}` };
     } catch (err) {
       return { fragment: html`<p>${fieldErrorsOf(err)[0]?.message}</p>` };
     }
@@ -139,7 +139,7 @@ const unitChoices = (): Choice[] => [
   { value: 'sou', text: t('themes.singleOfferChoice') },
 ];
 
-/** User Selected Perks work in no other unit. */
+/** User Selected Perks work in this unit only. */
 const multiOffer = { field: 'unit', value: 'mou' };
 
 const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
@@ -177,7 +177,7 @@ const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publi
   )}
   ${appearanceFields(form)}`;
 
-/** As much of a theme as a preview needs; the values may be invalid. */
+/** Theme with the fields that a preview needs; the values may be invalid. */
 const previewedTheme = (values: Values): Theme => ({
   id: 0,
   key: '',

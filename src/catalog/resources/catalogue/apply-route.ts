@@ -21,7 +21,10 @@ import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './c
 import { checkPictures } from './import.ts';
 import { type Catalogue, parseForPublisher } from './parse.ts';
 
-/** Rows that one call changes (count): each is written as a call of its own would. Beyond it the command is the way. */
+/**
+ * Maximum number of rows that one call changes, because each is written like a call of its own. Use the command for
+ * more.
+ */
 const maxChanges = 2000;
 
 const query = Type.Object({
@@ -79,7 +82,10 @@ const schema = {
 
 type ApplyDeps = { http: ManagementHttp; store: ImageStore | null; alone: Alone };
 
-/** @param scope hands bodies on unread: a file is read once it is known that it may be applied */
+/**
+ * Route that applies a catalogue file.
+ * @param scope passes bodies on unparsed, because a file is read only after the permissions were checked
+ */
 export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void {
   const { management } = http;
   const options = { schema, bodyLimit: maxBytes, ...requirePermission(http, 'configurations') };

@@ -9,7 +9,7 @@ import { renamed } from './import.ts';
 import type { Catalogue } from './parse.ts';
 import { type Change, type Plan, planApply, type Step } from './plan.ts';
 
-/** What an apply has done, or would do. */
+/** Result of an apply or a dry run. */
 export type Applied = {
   dry_run: boolean;
   /** Digest of the plan. */
@@ -22,17 +22,17 @@ export type Applied = {
 type ApplyOptions = {
   store: ImageStore | null;
   prune: boolean;
-  /** Digest of the plan that was agreed to; null: any. */
+  /** Digest of the confirmed plan; null applies any plan. */
   expected: string | null;
-  /** Beyond this many changes nothing is done (count). */
+  /** Maximum number of changes. If there are more, nothing is applied. */
   maxChanges?: number;
   progress?: Progress;
 };
 
 /**
- * Brings a publisher to the state of a catalogue file (docs/guides/management-api.md#apply-a-file), by the same
- * functions that serve the calls for single rows. All or nothing: the work is one transaction.
- * @throws AppError conflict when the plan is no longer the expected one; what a row is refused for, with its path
+ * Brings a publisher to the state of a catalogue file (docs/guides/management-api.md#apply-a-file) with the same
+ * functions as the calls for single rows. The work is one transaction, so it applies all changes or none.
+ * @throws AppError conflict if the plan is not the expected one; errors of rows, with their paths
  */
 export async function applyCatalogue(work: Work, catalogue: Catalogue, options: ApplyOptions): Promise<Applied> {
   await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
@@ -51,7 +51,7 @@ export async function applyCatalogue(work: Work, catalogue: Catalogue, options: 
   return summary(plan, false);
 }
 
-/** The plan alone. */
+/** Returns the plan without applying it. */
 export async function previewApply(
   work: Work,
   catalogue: Catalogue,
@@ -91,12 +91,12 @@ const createPicture = (work: Work, values: Values, bytes: Buffer, store: ImageSt
     type,
     width,
     height,
-    ...given
+    ...fields
   } = values as Values & { type: never; width: number; height: number };
-  return createUploadedCreative(work, given, { bytes, type, size: { width, height } }, store);
+  return createUploadedCreative(work, fields, { bytes, type, size: { width, height } }, store);
 };
 
-/** An error of a row with its path in the file, or its kind and id. */
+/** Adds the row to an error: its path in the file, or its kind and id. */
 function atRow(err: AppError, { kind, id, path }: Change): AppError {
   const at = path ?? `/${kind}/${id}`;
   const details = err.details ?? [{ path: '', message: err.message }];
@@ -109,7 +109,7 @@ function atRow(err: AppError, { kind, id, path }: Change): AppError {
 
 function summary({ steps, digest, warnings }: Plan, isDryRun: boolean): Applied {
   const changes = steps.map(({ change }) => change);
-  const count = (wanted: Change['change']): number => changes.filter(({ change }) => change === wanted).length;
+  const count = (kind: Change['change']): number => changes.filter(({ change }) => change === kind).length;
   return {
     dry_run: isDryRun,
     plan: digest,

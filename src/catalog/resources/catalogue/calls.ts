@@ -7,11 +7,9 @@ import { AppError } from '../../../platform/errors.ts';
 import { readJsonInSlices } from '../../../platform/http/json-slices.ts';
 import { readBytes } from '../../../platform/http/read-bytes.ts';
 
-/*
- * What calls with a catalogue file have in common.
- */
+/** Shared code of the calls with a catalogue file. */
 
-/** Beyond this the command is the way (bytes of a file). */
+/** Maximum size of a file (bytes). Use the command for larger files. */
 export const maxBytes = 32 * 1024 * 1024;
 
 const mb = 1024 * 1024;
@@ -21,14 +19,20 @@ const limits = {
   otherwise: 'use the command `catalogue import`',
 };
 
-/** @throws AppError malformed_json, body_too_large */
+/**
+ * Parses a catalogue file.
+ * @throws AppError malformed_json, body_too_large
+ */
 export async function readCatalogueFile(bytes: Buffer): Promise<unknown> {
   const content = await readJsonInSlices(bytes, limits);
   if (Array.isArray(content)) throw new AppError('malformed_json', { message: 'The body must be an object.' });
   return withoutApiKey(content);
 }
 
-/** The file that a call sends, which nobody has read so far. @throws AppError as `readCatalogueFile` */
+/**
+ * Reads the file of a call whose body is still unread.
+ * @throws AppError body_too_large
+ */
 export async function bytesOfFile({ body }: FastifyRequest): Promise<Buffer> {
   return body instanceof Readable ? await readBytes(body, { maxBytes }) : Buffer.alloc(0);
 }
@@ -38,7 +42,7 @@ export const file = Type.Object(
   { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' },
 );
 
-/** A catalogue is settings and offers: one needs to be allowed both. */
+/** Requires the permissions for both settings and offers, because a catalogue contains both. */
 export function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
   const call = callOf(request);
   if (!isOperator(call.actor) && !call.actor.permissions.has('offers/management'))

@@ -10,12 +10,12 @@ import { publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
-/** Rows read by one statement (count). */
+/** Number of rows read by one statement. */
 const pageSize = 500;
 
 export type Progress = (kind: string, done: number) => void;
 
-/** Rows whose campaign or offer was removed are left out with it. */
+/** Conditions that leave out rows of removed campaigns and offers. */
 const belongs: Readonly<Record<string, string>> = {
   offers: 'campaign_id in (select id from campaigns where publisher_id = $1 and deleted_at is null)',
   creatives: `offer_id in (select o.id from offers o join campaigns c on c.id = o.campaign_id
@@ -23,9 +23,9 @@ const belongs: Readonly<Record<string, string>> = {
 };
 
 /**
- * A publisher's catalogue as the text of a JSON file, piece by piece, a row a line. Ids in it only say which row names
- * which.
- * @param work its executor should be inside a repeatable-read transaction, so that the file is of one moment
+ * Yields a publisher's catalogue as the text of a JSON file, piece by piece, one row per line. Its ids serve only as
+ * references between rows.
+ * @param work its executor should be in a repeatable-read transaction, so that the file is consistent
  */
 export async function* exportCatalogue(
   work: Work,
@@ -39,16 +39,16 @@ export async function* exportCatalogue(
     ...publisher
   } = await getRow(publishers, work, String(work.publisherId));
   yield `{"${formatField}": ${formatNumber},\n"publisher": ${JSON.stringify(publisher)}`;
-  const known = new Map<string, Set<unknown>>();
+  const exportedIds = new Map<string, Set<unknown>>();
   const pace = createPacer();
   for (const kind of kinds) {
     const ids = new Set<unknown>();
-    known.set(kind.table, ids);
+    exportedIds.set(kind.table, ids);
     yield `,\n"${kind.table}": [`;
     let separator = '\n';
     for await (const row of rowsOf(kind, work)) {
       await pace();
-      const exported = await exportRow(kind, row, { work, store, known });
+      const exported = await exportRow(kind, row, { work, store, exportedIds });
       if (exported === null) continue;
       ids.add(row[kind.key]);
       yield `${separator}${JSON.stringify(exported)}`;
@@ -60,7 +60,7 @@ export async function* exportCatalogue(
   yield '\n}\n';
 }
 
-/** The rows of a kind, as they are shown, without those that went with a campaign or an offer. */
+/** Yields the rows of a kind as the API shows them, without those of removed campaigns and offers. */
 export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
   const conditions = [
     scopeOf(kind, work),
@@ -80,14 +80,17 @@ export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values
   }
 }
 
-type Context = { work: Work; store: ImageStore | null; known: ReadonlyMap<string, ReadonlySet<unknown>> };
+type Context = { work: Work; store: ImageStore | null; exportedIds: ReadonlyMap<string, ReadonlySet<unknown>> };
 
-/** The fields that are imported again, and the bytes of an uploaded picture. null: nothing is left of the row. */
-async function exportRow(kind: Resource, row: Values, { work, store, known }: Context): Promise<Values | null> {
+/**
+ * Fields of a row that can be imported, and the bytes of an uploaded picture. Returns null if nothing of the row is
+ * left.
+ */
+async function exportRow(kind: Resource, row: Values, { work, store, exportedIds }: Context): Promise<Values | null> {
   const fields = Object.fromEntries(Object.keys(kind.input.properties).map((name) => [name, row[name]]));
   const exported: Values = kind.key === 'id' ? { id: row.id, ...fields } : fields;
   if (kind === sequenceRules) {
-    const match = mapMatch(row.match as Values, (table, id) => (known.get(table)?.has(id) ? id : null));
+    const match = mapMatch(row.match as Values, (table, id) => (exportedIds.get(table)?.has(id) ? id : null));
     return Object.keys(match).length === 0 ? null : { ...exported, match };
   }
   if (kind !== creatives || row.url !== null) return exported;

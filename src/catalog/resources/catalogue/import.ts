@@ -15,17 +15,17 @@ import { kinds, mapMatch } from './kinds.ts';
 import type { Catalogue, FileRow } from './parse.ts';
 import { warnOfFileUrls } from './url-warnings.ts';
 
-/** Rows written by one statement (count). */
+/** Number of rows written by one statement. */
 const chunkSize = 250;
 
-/** `warnings`: what of the file was left out, and macros in URLs. */
+/** Result of an import. `warnings` name the parts that were left out, and macros in URLs. */
 export type Imported = { publisher_id: number; counts: Record<string, number>; warnings: Warning[] };
 
-/** Ids of rows by those of the file, by table. */
+/** Ids of rows by their ids in the file, by table. */
 export type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
 
 /**
- * Checks the pictures of a file and measures them; what the file says of their type and size does not count.
+ * Validates and measures the pictures of a file; the type and size that the file states are ignored.
  * @throws AppError invalid_picture with the path of the picture
  */
 export async function checkPictures({ rows }: Catalogue, progress: Progress = () => {}): Promise<void> {
@@ -43,11 +43,11 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
 }
 
 /**
- * Writes a catalogue into an empty one, with new ids; the settings of the publisher become those of the file. All or
- * nothing: the work is one transaction.
- * @param work its publisher gets the catalogue; `intoNew`: a publisher is made for it, with the SDK id of the file
- * where that is free
- * @throws AppError conflict when the publisher has a catalogue already
+ * Writes a catalogue into an empty one, with new ids. The settings of the publisher are replaced with those of the
+ * file. The work is one transaction, so it imports everything or nothing.
+ * @param work the work of the publisher; with `intoNew` a new publisher is created, with the SDK id of the file if that
+ * is free
+ * @throws AppError conflict if the publisher already has a catalogue
  */
 export async function importCatalogue(
   work: Work,
@@ -88,7 +88,7 @@ async function makePublisher(work: Work, { publisher, sdkId }: Catalogue): Promi
   return view.id as number;
 }
 
-/** What only an operator may set stays as it is when none imports. */
+/** Updates the settings of the publisher. Settings that only operators can change stay unless an operator imports. */
 async function takePublisher(work: Work, { publisher }: Catalogue): Promise<number> {
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
   await requireEmpty(work);
@@ -98,7 +98,10 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
   return work.publisherId;
 }
 
-/** Warnings about an import. Reads only. @param options `intoNew`: the publisher is made for it */
+/**
+ * Returns warnings about an import without writing anything.
+ * @param options `intoNew` means that a new publisher is created for it
+ */
 export const warningsOfImport = async (
   work: Work,
   catalogue: Catalogue,
@@ -112,7 +115,7 @@ export const warningsOfImport = async (
   ),
 ];
 
-/** The settings of a file that an import leaves as they are, because only an operator changes them. */
+/** Warns about settings of a file that are ignored because only operators can change them. */
 export async function findKeptSettings(work: Work, { publisher, given }: Catalogue): Promise<Warning[]> {
   if (isOperator(work.actor)) return [];
   const current = await getRow(publishers, work, String(work.publisherId));
@@ -124,7 +127,10 @@ export async function findKeptSettings(work: Work, { publisher, given }: Catalog
     }));
 }
 
-/** @throws AppError conflict when the publisher has a catalogue already */
+/**
+ * Requires that the publisher has no catalogue yet.
+ * @throws AppError conflict if it has one
+ */
 export async function requireEmpty({ executor, publisherId }: Work): Promise<void> {
   const { rows } = await executor.query<{ taken: boolean }>(
     `select exists (select 1 from themes where publisher_id = $1 and deleted_at is null)
@@ -138,7 +144,7 @@ export async function requireEmpty({ executor, publisherId }: Work): Promise<voi
     });
 }
 
-/** New ids for the rows of a kind, by those of the file. */
+/** Allocates new ids for the rows of a kind, by their ids in the file. */
 async function allot(
   { executor }: Work,
   { table, key }: Resource,
@@ -175,7 +181,7 @@ async function insertRows(work: Work, kind: Resource, list: readonly FileRow[], 
   );
 }
 
-/** A row that names others by their new ids. */
+/** Returns a row with its references replaced by new ids. */
 export function renamed(kind: Resource, values: Values, ids: Ids): Values {
   const changed = { ...values };
   for (const [column, { table }] of Object.entries(kind.references ?? {}))

@@ -7,14 +7,11 @@ import { placements } from '../placements.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import { themes } from '../themes.ts';
 
-/** Number of the file's format, under this name. */
+/** Name of the member with the version of the file format. */
 export const formatField = 'perkwire_catalogue';
 export const formatNumber = 1;
 
-/**
- * What a catalogue file holds beside the publisher, in an order in which each finds what it names. A kind stands under
- * the name of its table.
- */
+/** Kinds of rows in a catalogue file, named by their tables. Each kind comes after the kinds that it refers to. */
 export const kinds: readonly Resource[] = [
   themes,
   placements,
@@ -25,16 +22,14 @@ export const kinds: readonly Resource[] = [
   sequenceRules,
 ];
 
-/** What the lists of a sequence rule name, by kind. */
+/** Tables of the ids in a sequence rule's lists. */
 const matchTables: Readonly<Record<string, string>> = {
   offers: 'offers',
   campaigns: 'campaigns',
   advertisers: 'advertisers',
 };
 
-/**
- * A rule's match with each id passed through `change`; what becomes null is left out, and lists that end empty with it.
- */
+/** Maps each id of a rule's match. Ids that become null are removed, and so are lists that become empty. */
 export function mapMatch(match: Values, change: (table: string, id: number) => unknown): Values {
   const entries = Object.entries(match).map(([name, list]): [string, unknown[]] => {
     const table = matchTables[name];

@@ -5,11 +5,11 @@ import { creatives } from '../creatives.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import type { FileRow } from './parse.ts';
 
-/** A row of a file with the ids of the publisher. `picture`: SHA-256 of an uploaded one, hex; null: there is none. */
+/** A row of a file with the ids of the publisher. `picture` is the SHA-256 of an uploaded picture (hex), or null. */
 export type WantedRow = { row: FileRow; values: Values; picture: string | null };
 export type CurrentRow = { view: View; picture: string | null };
 
-/** The fields by which a person knows a row, by table: what differs in them is another row. */
+/** Fields that identify a row to a person, by table. Rows that differ in them are different rows. */
 const names: Readonly<Record<string, (values: Values) => unknown[]>> = {
   themes: ({ key }) => [key],
   placements: ({ name }) => [name],
@@ -29,52 +29,56 @@ const identityOf = ({ table }: Resource, values: Values, picture: string | null)
   JSON.stringify([...(names[table]?.(values) ?? []), picture]);
 
 /**
- * Which row of the publisher each row of the file stands for: of those with the same name the one with its id, else
- * the first that is left; where no name is the same, the one with its id, which is renamed by the file.
+ * Matches each row of a file to a row of the publisher. Among rows with the same name, it prefers the one with the same
+ * id, else the first unmatched one. If no name matches, it takes the row with the same id, which the file renames.
  * @param idsCount whether the ids of the file are those of the publisher
  */
 export async function matchRows(
   kind: Resource,
-  wanted: readonly WantedRow[],
+  fileRows: readonly WantedRow[],
   current: readonly CurrentRow[],
   idsCount: boolean,
 ): Promise<ReadonlyMap<WantedRow, CurrentRow>> {
   const pace = createPacer();
   const matched = new Map<WantedRow, CurrentRow>();
-  const taken = new Set<CurrentRow>();
+  const matchedRows = new Set<CurrentRow>();
   const byId = new Map<unknown, CurrentRow>();
   const nameOf = new Map<WantedRow | CurrentRow, string>();
-  for (const one of current) {
+  for (const row of current) {
     await pace();
-    byId.set(one.view[kind.key], one);
-    nameOf.set(one, identityOf(kind, one.view, one.picture));
+    byId.set(row.view[kind.key], row);
+    nameOf.set(row, identityOf(kind, row.view, row.picture));
   }
-  for (const one of wanted) {
+  for (const fileRow of fileRows) {
     await pace();
-    nameOf.set(one, identityOf(kind, one.values, one.picture));
+    nameOf.set(fileRow, identityOf(kind, fileRow.values, fileRow.picture));
   }
-  const take = (one: WantedRow, found: CurrentRow | undefined): void => {
-    if (found === undefined || taken.has(found) || matched.has(one)) return;
-    matched.set(one, found);
-    taken.add(found);
+  const take = (fileRow: WantedRow, currentRow: CurrentRow | undefined): void => {
+    if (currentRow === undefined || matchedRows.has(currentRow) || matched.has(fileRow)) return;
+    matched.set(fileRow, currentRow);
+    matchedRows.add(currentRow);
   };
   const sameId = ({ row }: WantedRow) => (idsCount ? byId.get(row.id) : undefined);
-  for (const one of wanted) {
-    const found = sameId(one);
-    if (found !== undefined && nameOf.get(one) === nameOf.get(found)) take(one, found);
+  for (const fileRow of fileRows) {
+    const match = sameId(fileRow);
+    if (match !== undefined && nameOf.get(fileRow) === nameOf.get(match)) take(fileRow, match);
   }
   const leftByName = new Map<string, CurrentRow[]>();
-  for (const one of current.toReversed())
-    if (!taken.has(one)) getOrInsert(leftByName, nameOf.get(one) as string, () => []).push(one);
-  for (const one of wanted) if (!matched.has(one)) take(one, leftByName.get(nameOf.get(one) as string)?.pop());
-  for (const one of wanted) {
-    const found = sameId(one);
-    if (found !== undefined && canBecome(kind, one, found)) take(one, found);
+  for (const row of current.toReversed())
+    if (!matchedRows.has(row)) getOrInsert(leftByName, nameOf.get(row) as string, () => []).push(row);
+  for (const fileRow of fileRows)
+    if (!matched.has(fileRow)) take(fileRow, leftByName.get(nameOf.get(fileRow) as string)?.pop());
+  for (const fileRow of fileRows) {
+    const match = sameId(fileRow);
+    if (match !== undefined && canBecome(kind, fileRow, match)) take(fileRow, match);
   }
   return matched;
 }
 
-/** Some fields are written once, and the picture of a creative is never another. */
+/**
+ * Whether a file may turn one row into another. Some fields cannot be changed, and neither can the picture of a
+ * creative.
+ */
 const canBecome = (kind: Resource, { values, picture }: WantedRow, current: CurrentRow): boolean =>
   (kind.fixed ?? []).every((name) => values[name] === current.view[name]) &&
   (kind !== creatives || (picture === null && current.picture === null));

@@ -12,10 +12,10 @@ import { sequenceRules } from '../sequence-rules.ts';
 import { themes } from '../themes.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
-/** A row of a file: its id there, its fields, and the bytes of its picture. */
+/** A row of a file: its id in the file, its fields, and the bytes of its picture. */
 export type FileRow = { id: unknown; values: Values; image: Buffer | null; path: string };
 
-/** `given`: the settings of the publisher that the file names. */
+/** A parsed catalogue. `given` lists the publisher's settings that the file contains. */
 export type Catalogue = {
   sdkId: string | null;
   publisher: Values;
@@ -23,14 +23,14 @@ export type Catalogue = {
   rows: ReadonlyMap<Resource, readonly FileRow[]>;
 };
 
-/** Maximum number of errors in an answer. */
+/** Maximum number of errors in a response. */
 export const maxDetails = 100;
 
 /**
- * Reads a catalogue file by the same schemas and rules as the calls that make single rows, in slices between which
- * other requests are served.
- * @param settings of the publisher, where the file does not name them
- * @returns the catalogue, or everything that is wrong, with its path in the file
+ * Parses a catalogue file with the same schemas and rules as the calls that create single rows. It works in slices, so
+ * that other requests are served meanwhile.
+ * @param settings publisher's settings to use if the file does not contain them
+ * @returns the catalogue, or all errors with their paths in the file
  */
 export async function parseCatalogue(
   file: unknown,
@@ -38,8 +38,8 @@ export async function parseCatalogue(
   settings: Values = defaultsOf(publishers),
 ): Promise<{ catalogue: Catalogue } | { details: ErrorDetail[] }> {
   const details: ErrorDetail[] = [];
-  const at = (path: string, found: readonly ErrorDetail[]): void => {
-    for (const detail of found)
+  const at = (path: string, problems: readonly ErrorDetail[]): void => {
+    for (const detail of problems)
       if (details.length < maxDetails) details.push({ path: path + detail.path, message: detail.message });
   };
   const wrong = (path: string, message: string): void => at('', [{ path, message }]);
@@ -49,8 +49,8 @@ export async function parseCatalogue(
   const names = ['publisher', formatField, ...kinds.map(({ table }) => table)];
   for (const name of Object.keys(file)) if (!names.includes(name)) wrong(`/${name}`, 'is not known here');
 
-  const { sdk_id, ...given } = isObject(file.publisher) ? file.publisher : {};
-  const publisher = { ...settings, ...given };
+  const { sdk_id, ...fileSettings } = isObject(file.publisher) ? file.publisher : {};
+  const publisher = { ...settings, ...fileSettings };
   at('/publisher', await problemsOf(publishers, publisher, work));
 
   const rows = new Map<Resource, FileRow[]>();
@@ -59,30 +59,30 @@ export async function parseCatalogue(
   for (const kind of kinds) {
     const list = file[kind.table] ?? [];
     const read: FileRow[] = [];
-    const seen = new Set<unknown>();
+    const seenIds = new Set<unknown>();
     rows.set(kind, read);
-    ids.set(kind.table, seen);
+    ids.set(kind.table, seenIds);
     if (!Array.isArray(list)) {
       wrong(`/${kind.table}`, 'must be a list');
       continue;
     }
-    for (const [index, one] of (list as unknown[]).entries()) {
+    for (const [index, item] of (list as unknown[]).entries()) {
       await pace();
       if (details.length >= maxDetails) return { details };
       const path = `/${kind.table}/${index}`;
-      if (!isObject(one)) {
+      if (!isObject(item)) {
         wrong(path, 'must be an object');
         continue;
       }
-      const row = readRow(kind, one, path);
+      const row = readRow(kind, item, path);
       if (kind.key === 'id' && !Number.isSafeInteger(row.id))
         wrong(`${path}/id`, 'must be a whole number: rows name one another by it');
-      else if (seen.has(row.id)) wrong(`${path}/${kind.key}`, 'stands for an earlier row already');
-      seen.add(row.id);
+      else if (seenIds.has(row.id)) wrong(`${path}/${kind.key}`, 'stands for an earlier row already');
+      seenIds.add(row.id);
       read.push(row);
       const shape = checkValue(kind.input, row.values);
       at(path, shape);
-      if (one.image !== undefined && row.image === null) wrong(`${path}/image`, 'must be a picture in base64');
+      if (item.image !== undefined && row.image === null) wrong(`${path}/image`, 'must be a picture in base64');
       if (row.image !== null && row.values.url !== null)
         wrong(`${path}/url`, 'must be null where the picture is in the file');
       if (shape.length > 0) continue;
@@ -100,21 +100,21 @@ export async function parseCatalogue(
     catalogue: {
       sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null,
       publisher,
-      given: Object.keys(given),
+      given: Object.keys(fileSettings),
       rows,
     },
   };
 }
 
-/** A file for a publisher that there is: settings that the file does not name are its own. */
+/** Parses a file for an existing publisher, whose current settings replace those that the file lacks. */
 export async function parseForPublisher(file: unknown, work: Work): ReturnType<typeof parseCatalogue> {
   const current = await getRow(publishers, work, String(work.publisherId));
   const names = Object.keys(publishers.input.properties);
   return parseCatalogue(file, work, Object.fromEntries(names.map((name) => [name, current[name]])));
 }
 
-function readRow(kind: Resource, { id, image, ...given }: Values, path: string): FileRow {
-  const fields = { ...defaultsOf(kind), ...given };
+function readRow(kind: Resource, { id, image, ...fileFields }: Values, path: string): FileRow {
+  const fields = { ...defaultsOf(kind), ...fileFields };
   const values = kind.prepare?.(fields) ?? fields;
   const hasImage =
     kind === creatives && typeof image === 'string' && image !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(image);
@@ -131,7 +131,7 @@ async function problemsOf(kind: Resource, values: Values, work: Work): Promise<r
   return shape.length > 0 ? shape : ((await kind.check?.(values, work, null)) ?? []);
 }
 
-/** What a row names must stand in the file before it. */
+/** Returns errors for references to rows that do not precede the row in the file. */
 function missingReferences(
   kind: Resource,
   values: Values,
@@ -151,17 +151,17 @@ function missingReferences(
   return details;
 }
 
-/** Files of earlier releases have no keys: they are made of the names. */
+/** Generates keys from names for files of earlier releases, which have no keys. */
 function fillThemeKeys(list: readonly FileRow[]): void {
-  const taken = new Set(list.map(({ values }) => values.key));
+  const usedKeys = new Set(list.map(({ values }) => values.key));
   for (const { values } of list) {
     if (values.key !== '') continue;
-    values.key = themeKeyFrom(String(values.name), taken);
-    taken.add(values.key);
+    values.key = themeKeyFrom(String(values.name), usedKeys);
+    usedKeys.add(values.key);
   }
 }
 
-/** Constraints of the database that concern several rows. */
+/** Checks constraints that involve several rows. */
 function checkWhole(rows: ReadonlyMap<Resource, readonly FileRow[]>): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   const primaries = new Set<unknown>();

@@ -16,52 +16,57 @@ import { type CurrentRow, matchRows, type WantedRow } from './match.ts';
 import { type Catalogue, type FileRow, maxDetails } from './parse.ts';
 import { warnOfFileUrls } from './url-warnings.ts';
 
-/** What an apply does to one row. */
+/** Change of one row by an apply. */
 export type Change = {
   change: 'created' | 'changed' | 'removed';
-  /** Name of its table; `publisher`: the settings. */
+  /** Name of the row's table, or `publisher` for the settings. */
   kind: string;
-  /** null: it is made. */
+  /** Id of the row, or null if it is created. */
   id: unknown;
-  /** Name or title. */
+  /** Name or title of the row. */
   name: string;
-  /** Of the row in the file; null: it is not there. */
+  /** Path of the row in the file, or null if the file does not contain it. */
   path: string | null;
-  /** Those that change. What is made by the same apply is named by its path in the file. */
+  /** Fields that change. Rows that the same apply creates are referred to by their path in the file. */
   fields: { name: string; from: unknown; to: unknown }[];
 };
 
 export type Step = { change: Change; kind: Resource; row: FileRow | null };
 
-/** `ids`: the publisher's id of each row of the file, by table; the path of one that is still to be made. */
+/**
+ * Plan of an apply. `ids` maps the file's ids to the publisher's, by table; rows to be created have their path instead.
+ */
 export type Plan = {
   steps: readonly Step[];
   ids: Map<string, Map<unknown, unknown>>;
   warnings: readonly Warning[];
-  /** Of its changes: two plans that do the same have the same. */
+  /** Digest of the changes. Plans with the same changes have the same digest. */
   digest: string;
 };
 
 /**
- * What is to be done so that a publisher's catalogue becomes that of a file. Reads only.
- * @param prune whether rows that the file does not name are removed
+ * Plans the changes that bring a publisher's catalogue to the state of a file, without writing anything.
+ * @param prune whether to remove rows that the file does not contain
  */
 export async function planApply(work: Work, catalogue: Catalogue, { prune }: { prune: boolean }): Promise<Plan> {
   const publisher = await getRow(publishers, work, String(work.publisherId));
   const idsCount = catalogue.sdkId === publisher.sdk_id;
   const steps: Step[] = planSettings(work, catalogue, publisher);
   const ids: Plan['ids'] = new Map();
-  const known = new Map<string, ReadonlySet<unknown>>();
+  const currentIds = new Map<string, ReadonlySet<unknown>>();
   const surplus: [Resource, CurrentRow[]][] = [];
   for (const kind of kinds) {
-    const current = await readCurrent(work, kind, known);
+    const current = await readCurrent(work, kind, currentIds);
     const rows = catalogue.rows.get(kind) ?? [];
-    const wanted = rows.map((row) => ({ row, values: renamed(kind, row.values, ids), picture: pictureOf(row) }));
-    const matched = await matchRows(kind, wanted, current, idsCount);
-    ids.set(kind.table, new Map(wanted.map((one) => [one.row.id, matched.get(one)?.view[kind.key] ?? one.row.path])));
-    steps.push(...(await planRows(work, kind, wanted, matched)));
-    const kept = new Set(matched.values());
-    surplus.push([kind, current.filter((one) => !kept.has(one))]);
+    const fileRows = rows.map((row) => ({ row, values: renamed(kind, row.values, ids), picture: pictureOf(row) }));
+    const matched = await matchRows(kind, fileRows, current, idsCount);
+    ids.set(
+      kind.table,
+      new Map(fileRows.map((fileRow) => [fileRow.row.id, matched.get(fileRow)?.view[kind.key] ?? fileRow.row.path])),
+    );
+    steps.push(...(await planRows(work, kind, fileRows, matched)));
+    const matchedRows = new Set(matched.values());
+    surplus.push([kind, current.filter((row) => !matchedRows.has(row))]);
   }
   if (prune) steps.push(...planRemovals(surplus));
   return {
@@ -75,11 +80,14 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
   };
 }
 
-/** Settings that the file does not name stay as they are, and what only an operator sets when none applies it. */
+/**
+ * Plans changes of settings. Settings that the file lacks stay, and so do operators' settings unless an operator
+ * applies the file.
+ */
 function planSettings({ actor }: Work, { publisher, given }: Catalogue, current: View): Step[] {
-  const kept = isOperator(actor) ? [] : (publishers.operatorOnly ?? []);
+  const operatorSettings = isOperator(actor) ? [] : (publishers.operatorOnly ?? []);
   const fields = fieldsThatDiffer(
-    given.filter((name) => !kept.includes(name)),
+    given.filter((name) => !operatorSettings.includes(name)),
     current,
     publisher,
   );
@@ -97,7 +105,7 @@ function planSettings({ actor }: Work, { publisher, given }: Catalogue, current:
 
 const pictureOf = ({ image }: FileRow): string | null => (image === null ? null : hash('sha256', image, 'hex'));
 
-/** The rows as an export would write them. `known`: their ids, by table. */
+/** Reads the current rows as an export would write them. `known` collects their ids, by table. */
 async function readCurrent(
   work: Work,
   kind: Resource,
@@ -129,46 +137,55 @@ async function readPictures({ executor, publisherId }: Work): Promise<Map<unknow
   return new Map(rows.map(({ id, sha256 }) => [Number(id), sha256]));
 }
 
-/** @throws AppError invalid_request for changes that stored rows do not allow */
+/**
+ * Plans changes of the rows of a kind.
+ * @throws AppError invalid_request for changes that stored rows do not allow
+ */
 async function planRows(
   work: Work,
   kind: Resource,
-  wanted: readonly WantedRow[],
+  fileRows: readonly WantedRow[],
   matched: ReadonlyMap<WantedRow, CurrentRow>,
 ): Promise<Step[]> {
   const steps: Step[] = [];
   const details: ErrorDetail[] = [];
   const pace = createPacer();
   const withPrimary = new Set(
-    wanted.filter(({ values }) => values.is_primary === true).map(({ values }) => values.offer_id),
+    fileRows.filter(({ values }) => values.is_primary === true).map(({ values }) => values.offer_id),
   );
-  for (const one of wanted) {
+  for (const fileRow of fileRows) {
     await pace();
-    const { row, values } = one;
-    const found = matched.get(one)?.view;
+    const { row, values } = fileRow;
+    const currentView = matched.get(fileRow)?.view;
     const common = { kind: kind.table, name: nameOf(values), path: row.path };
-    if (found === undefined) {
+    if (currentView === undefined) {
       steps.push({ kind, row, change: { ...common, change: 'created', id: null, fields: [] } });
       continue;
     }
     const compared = Object.keys(kind.input.properties).filter(
-      (name) => kind !== creatives || isCompared(one, name, withPrimary),
+      (name) => kind !== creatives || isCompared(fileRow, name, withPrimary),
     );
-    const fields = fieldsThatDiffer(compared, found, values);
+    const fields = fieldsThatDiffer(compared, currentView, values);
     if (fields.length === 0) continue;
-    steps.push({ kind, row, change: { ...common, change: 'changed', id: found[kind.key], fields } });
-    for (const { path, message } of (await kind.checkChange?.(values, work, found)) ?? [])
+    steps.push({ kind, row, change: { ...common, change: 'changed', id: currentView[kind.key], fields } });
+    for (const { path, message } of (await kind.checkChange?.(values, work, currentView)) ?? [])
       if (details.length < maxDetails) details.push({ path: row.path + path, message });
   }
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return steps;
 }
 
-/** A picture says its sizes itself; where the file names no primary one of an offer, the service has chosen. */
+/**
+ * Whether a field of a creative is compared. The type and size of an upload come from its bytes. If the file marks no
+ * primary creative of an offer, the service chooses one.
+ */
 const isCompared = ({ values, picture }: WantedRow, name: string, withPrimary: ReadonlySet<unknown>): boolean =>
   name === 'is_primary' ? withPrimary.has(values.offer_id) : picture === null || name === 'creative_type';
 
-/** What goes with the row that holds it is not removed by itself, so that both come back together. */
+/**
+ * Plans removals. Rows that are removed with their parent get no step of their own, so that both can be restored
+ * together.
+ */
 function planRemovals(surplus: readonly [Resource, readonly CurrentRow[]][]): Step[] {
   const gone = new Map<string, Set<unknown>>();
   const steps: Step[] = [];
@@ -187,7 +204,7 @@ function planRemovals(surplus: readonly [Resource, readonly CurrentRow[]][]): St
   return steps.reverse();
 }
 
-/** A placement that calls have made, and nobody has set up: the next call would make it again. */
+/** Whether a placement was created by a request and never edited. The next request would create it again. */
 const isUntouched = ({ name: _name, auto_created, created_at: _at, updated_at: _updated, ...fields }: View): boolean =>
   auto_created === true && Object.values(fields).every((value) => value === null || value === '');
 

@@ -27,12 +27,12 @@ import { exportCatalogue } from './export.ts';
 import { checkPictures, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 
-/** An export is encoded in pieces of about this length (UTF-16 units). */
+/** Approximate length of the pieces in which an export is encoded (UTF-16 units). */
 const chunkLength = 64 * 1024;
 
 const tags = ['Catalogue'];
 
-/** A publisher's whole catalogue as one JSON file, out and in. */
+/** Routes that export and import a publisher's whole catalogue as a JSON file. */
 export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
   const store = createImageStore(imageStore);
   const hooks = requirePermission(http, 'configurations');
@@ -91,7 +91,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     },
   };
   app.register(async (scope) => {
-    // A file is read once it is known that it may be imported.
+    // The file is read only after the permissions were checked.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', (_request, payload, done) => done(null, payload));
     scope.post(
@@ -111,7 +111,7 @@ type ImportDeps = { http: ManagementHttp; store: ImageStore | null };
 async function importFile({ http, store }: ImportDeps, request: FastifyRequest, reply: FastifyReply) {
   const { actor, publisherId } = callOf(request);
   const isDryRun = flagOf(request, 'dry_run');
-  // A repeat by Idempotency-Key is answered though the publisher has the catalogue by now.
+  // A repeated call with an Idempotency-Key must get its response although the publisher now has the catalogue.
   if (isDryRun || request.headers['idempotency-key'] === undefined)
     await http.management.read(actor, publisherId, requireEmpty);
   const bytes = await bytesOfFile(request);
@@ -134,7 +134,10 @@ async function importFile({ http, store }: ImportDeps, request: FastifyRequest, 
   return post(http, request, reply, make, digest);
 }
 
-/** The pieces of a file in buffers of some size. @throws AppError body_too_large */
+/**
+ * Collects the pieces of a file into larger buffers.
+ * @throws AppError body_too_large
+ */
 async function collect(pieces: AsyncIterable<string>): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
   let text = '';

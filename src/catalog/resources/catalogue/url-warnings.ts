@@ -1,10 +1,10 @@
 import type { Resource, Warning } from '../../../management/resource.ts';
 import type { FileRow } from './parse.ts';
 
-/** Maximum number of warnings about URLs in an answer. */
+/** Maximum number of warnings about URLs in a response. */
 const maxWarnings = 100;
 
-/** Warns about macros in the URLs of rows of a file, with their paths in the file. */
+/** Warns about macros in the URLs of a file's rows, with their paths in the file. */
 export function warnOfFileUrls(list: Iterable<readonly [Resource, FileRow]>): Warning[] {
   const warnings: Warning[] = [];
   let omitted = 0;
