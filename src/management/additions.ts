@@ -23,17 +23,17 @@ export type AddedFilter = {
 };
 
 /** Merges the additions of two modules to the rows of one kind. */
-export const bothAdditions = (one: Additions | undefined, other: Additions): Additions =>
-  one === undefined
+export const bothAdditions = (base: Additions | undefined, other: Additions): Additions =>
+  base === undefined
     ? other
     : {
-        fields: { ...one.fields, ...other.fields },
+        fields: { ...base.fields, ...other.fields },
         read: async (work, rows) => {
-          const [first, second] = [await one.read(work, rows), await other.read(work, rows)];
+          const [first, second] = [await base.read(work, rows), await other.read(work, rows)];
           return (row) => ({ ...first(row), ...second(row) });
         },
-        warn: async (work, row) => [...(await one.warn(work, row)), ...(await other.warn(work, row))],
-        filters: { ...one.filters, ...other.filters },
+        warn: async (work, row) => [...(await base.warn(work, row)), ...(await other.warn(work, row))],
+        filters: { ...base.filters, ...other.filters },
       };
 
 /** Additions by the name of the kind. */

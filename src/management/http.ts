@@ -78,8 +78,8 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
  * @throws AppError invalid_request for other values, so that a misspelt `dry_run` does not write
  */
 export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): boolean {
-  const given = (query as Record<string, unknown>)[name];
-  if (given === undefined || given === 'true' || given === 'false') return given === 'true';
+  const text = (query as Record<string, unknown>)[name];
+  if (text === undefined || text === 'true' || text === 'false') return text === 'true';
   throw new AppError('invalid_request', {
     details: [{ path: `/querystring/${name}`, message: 'must be true or false' }],
   });

@@ -1,6 +1,6 @@
 /**
- * Every error that clients can receive: code → status and default message (docs/reference/access-and-errors.md#errors).
- * Knows no HTTP framework.
+ * Every error that clients can receive: code → status and default message (docs/interface.md#errors). It is independent
+ * of the HTTP framework.
  */
 export const errorCatalogue = {
   malformed_request: { status: 400, message: 'The request could not be read.' },
@@ -82,7 +82,7 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** One invalid place of a request: `path` is a JSON pointer (`/placement`), `message` says what is wrong with it. */
+/** An invalid part of a request. `path` is a JSON pointer (`/placement`); `message` describes the problem. */
 export type ErrorDetail = { path: string; message: string };
 
 type AppErrorOptions = { message?: string; details?: readonly ErrorDetail[]; retryAfterS?: number; cause?: unknown };
@@ -107,6 +107,6 @@ export class AppError extends Error {
   }
 }
 
-/** The database did not answer: the caller may retry after a second. Whether data was written is unknown. */
+/** The database did not answer. The caller may retry after a second; whether data was written is unknown. */
 export const databaseUnavailable = (cause?: unknown): AppError =>
   new AppError('unavailable', { retryAfterS: 1, cause });

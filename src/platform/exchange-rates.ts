@@ -1,14 +1,14 @@
 import { divideHalfUp } from './money.ts';
 
-/** A rate in trillionths: exact, since a rate has at most twelve digits after the point. */
+/** A rate in trillionths. This is exact, because a rate has at most twelve decimals. */
 type RateUnits = bigint;
 
 /** A stored rate: units of `currency` for one unit of the base, from a day on. */
 export type RateRow = {
   currency: string;
-  /** `2026-11-21`, in the publisher's time zone. */
+  /** Day in the publisher's time zone, such as `2026-11-21`. */
   valid_from: string;
-  /** Decimal. */
+  /** Decimal number. */
   rate: string;
 };
 
@@ -16,17 +16,17 @@ type DatedRate = { validFrom: string; units: RateUnits };
 
 /** Exchange rates of a publisher. */
 export type ExchangeRates = {
-  /** The currency that one unit of is exchanged; null: there are no rates. */
+  /** Base currency of the rates; null if there are no rates. */
   base: string | null;
-  /** Latest first. */
+  /** Rates of each currency, latest first. */
   byCurrency: ReadonlyMap<string, readonly DatedRate[]>;
 };
 
-/** How an amount is exchanged: multiplied by `numerator` and divided by `denominator`. */
+/** A conversion: amounts are multiplied by `numerator` and divided by `denominator`. */
 export type Exchange = {
   numerator: bigint;
   denominator: bigint;
-  /** The day since when it is valid; null: no rate is needed between a currency and itself. */
+  /** Day since which the rate is valid; null if both currencies are the same. */
   validFrom: string | null;
 };
 
@@ -34,8 +34,8 @@ const digits = 12;
 const unit = 10n ** BigInt(digits);
 
 /**
- * Reads a positive decimal with at most 12 significant digits, at most 12 of them before or after the point.
- * @returns trillionths; null for anything else, such as signs, exponents and zero
+ * Parses a positive decimal with at most 12 significant digits, and at most 12 digits before or after the point.
+ * @returns trillionths, or null for anything else, such as signs, exponents and zero
  */
 export function parseRate(text: string): bigint | null {
   const match = /^(\d{1,12})(?:\.(\d{1,12}))?$/.exec(text);
@@ -46,7 +46,7 @@ export function parseRate(text: string): bigint | null {
   return units === 0n ? null : units;
 }
 
-/** Rates as they are stored, ready to convert amounts. */
+/** Prepares stored rates for converting amounts. */
 export function exchangeRatesOf(base: string | null, rows: readonly RateRow[]): ExchangeRates {
   const byCurrency = new Map<string, DatedRate[]>();
   for (const { currency, valid_from: validFrom, rate } of rows) {
@@ -61,10 +61,10 @@ export function exchangeRatesOf(base: string | null, rows: readonly RateRow[]): 
 }
 
 /**
- * How amounts of one currency are exchanged for another on a day: at the latest rates that are valid on it, and through
- * the base where it is neither of the two.
- * @param day `2026-11-21`, in the publisher's time zone
- * @returns null: there is no rate for one of them
+ * Returns the conversion from one currency to another on a day, with the latest rates valid on that day. If neither is
+ * the base currency, it converts through the base.
+ * @param day day in the publisher's time zone, such as `2026-11-21`
+ * @returns null if a rate is missing
  */
 export function exchangeOn(rates: ExchangeRates, from: string, to: string, day: string): Exchange | null {
   if (from === to) return { numerator: 1n, denominator: 1n, validFrom: null };
@@ -74,18 +74,20 @@ export function exchangeOn(rates: ExchangeRates, from: string, to: string, day: 
   return { numerator: bought.units, denominator: sold.units, validFrom };
 }
 
-/** Units of a currency for one of the base. */
+/** Units of a currency for one unit of the base. */
 function rateOn({ base, byCurrency }: ExchangeRates, currency: string, day: string): DatedRate | null {
   if (currency === base) return { validFrom: '', units: unit };
   return byCurrency.get(currency)?.find(({ validFrom }) => validFrom <= day) ?? null;
 }
 
-/** An amount (millionths) in the other currency, rounded half up; a negative one is the opposite of the positive. */
+/**
+ * Converts an amount (millionths), rounded half up. The result of a negative amount mirrors that of the positive one.
+ */
 export function exchangeMicros(micros: bigint, { numerator, denominator }: Exchange): bigint {
   if (micros < 0n) return -divideHalfUp(-micros * numerator, denominator);
   return divideHalfUp(micros * numerator, denominator);
 }
 
-/** What one unit of the currency is exchanged for, with up to 12 significant digits. */
+/** Value of one unit of the currency, with up to 12 significant digits. */
 export const exchangeFactor = ({ numerator, denominator }: Exchange): number =>
   Number((Number(numerator) / Number(denominator)).toPrecision(digits));

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { Reader, type Response } from 'mmdb-lib';
 import type { Logger } from './logger.ts';
 
-/** The place of an address. All null: unknown, private, or no database. */
+/** Place of an address. All fields are null for unknown and private addresses, or without a database. */
 export type Place = {
   /** ISO 3166-1 alpha-2, upper case. */
   country: string | null;
@@ -18,12 +18,12 @@ export type Place = {
   timeZone: string | null;
 };
 
-/** Looks up the place of an address, in memory. */
+/** Looks up the place of an address in memory. */
 export type Geo = (address: string) => Place;
 
 export const nowhere: Place = { country: null, region: null, city: null, postalCode: null, timeZone: null };
 
-/** A geo database that cannot be used; the process does not start. */
+/** The geo database cannot be used, so the process does not start. */
 export class GeoError extends Error {
   constructor(path: string, reason: string) {
     super(`The geo database ${path} cannot be used: ${reason}`);
@@ -31,13 +31,16 @@ export class GeoError extends Error {
   }
 }
 
-/** Places kept (count). A look-up takes 3 µs in the country database, several times that in one with cities. */
+/**
+ * Maximum number of cached places. A lookup takes 3 µs in the country database, and several times that in one with
+ * cities.
+ */
 const maxKept = 10_000;
 
 /**
- * Loads a MaxMind database: the file of GEOIP_DB, else the bundled one of countries. A file that is missing is logged
- * once, and every address then has no place.
- * @throws GeoError when the file is there and no such database
+ * Loads a MaxMind database: the file of GEOIP_DB, else the bundled country database. If the file is missing, this is
+ * logged once, and no address has a place.
+ * @throws GeoError if the file exists but is not such a database
  */
 export async function loadGeo(path: string | null, logger: Logger): Promise<Geo> {
   const file = path ?? bundledPath();
@@ -47,12 +50,12 @@ export async function loadGeo(path: string | null, logger: Logger): Promise<Geo>
     return () => nowhere;
   }
   const reader = openDatabase(file, bytes);
-  const kept = new LRUCache<string, Place>({ max: maxKept });
+  const placeCache = new LRUCache<string, Place>({ max: maxKept });
   return (address) => {
-    let place = kept.get(address);
+    let place = placeCache.get(address);
     if (place === undefined) {
       place = findPlace(reader, address);
-      if (address.length <= maxAddressLength) kept.set(address, place);
+      if (address.length <= maxAddressLength) placeCache.set(address, place);
     }
     return place;
   };
@@ -78,7 +81,7 @@ async function readIfThere(path: string): Promise<Buffer | null> {
   }
 }
 
-/** Bytes between the tree and the data. */
+/** Number of bytes between the search tree and the data. */
 const separatorBytes = 16;
 
 function openDatabase(path: string, bytes: Buffer): Reader<Response> {
@@ -98,7 +101,7 @@ function openDatabase(path: string, bytes: Buffer): Reader<Response> {
   return reader;
 }
 
-/** The longest spelling of an IPv6 address with an IPv4 one in it (characters). */
+/** Maximum length of an IPv6 address with an embedded IPv4 address (characters). */
 const maxAddressLength = 45;
 
 function findPlace(reader: Reader<Response>, text: string): Place {
@@ -107,11 +110,11 @@ function findPlace(reader: Reader<Response>, text: string): Place {
   try {
     return toPlace(reader.get(address));
   } catch {
-    return nowhere; // a damaged entry harms only its own addresses
+    return nowhere; // a damaged entry affects only its own addresses
   }
 }
 
-/** The address in its plain form; null for text that is no address, and for addresses that are not public. */
+/** Normalises an address. Returns null for text that is not an address, and for addresses that are not public. */
 function publicAddress(text: string): string | null {
   if (text.length > maxAddressLength) return null;
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null;
@@ -121,7 +124,7 @@ function publicAddress(text: string): string | null {
 
 type Names = { iso_code?: string; names?: { en?: string } };
 
-/** Records of the databases: `country_code` alone in that of countries, nested records in those of MaxMind. */
+/** Records of the databases: only `country_code` in the country database, nested records in those of MaxMind. */
 type GeoRecord = {
   country_code?: string;
   country?: Names;
@@ -131,9 +134,9 @@ type GeoRecord = {
   location?: { time_zone?: string };
 };
 
-function toPlace(found: Response | null): Place {
-  if (found === null) return nowhere;
-  const entry = found as GeoRecord;
+function toPlace(response: Response | null): Place {
+  if (response === null) return nowhere;
+  const entry = response as GeoRecord;
   const country = (entry.country_code ?? entry.country?.iso_code)?.toUpperCase();
   if (country === undefined || !/^[A-Z]{2}$/.test(country)) return nowhere;
   const region = entry.subdivisions?.[0]?.iso_code?.toUpperCase();

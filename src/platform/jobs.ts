@@ -1,37 +1,40 @@
 import type { Role } from '../config.ts';
 import { hourMs, minuteMs } from './lib/time.ts';
 
-/** Background work: modules hand in their jobs, and nothing else starts any. */
+/** Background work. Modules register their jobs; nothing else starts background work. */
 export type Stoppable = { stop: () => Promise<void> };
 
 type Description = {
   name: string;
-  /** Processes with one of these roles run it. */
+  /** Processes with one of these roles run the job. */
   roles: readonly Role[];
-  /** How concurrent processes are coordinated, and what is locked during a run. */
+  /** How concurrent processes are coordinated, and which locks a run takes. */
   locks: string;
 };
 
-/** Work that is repeated: a run, a pause, and so on; not while the database is unavailable. */
+/** Repeated work: a run, a pause, and so on. It does not run while the database is unavailable. */
 export type LoopJob = Description & {
-  /** Pause between two runs, unless a run returns another (milliseconds). */
+  /** Pause between two runs, unless a run returns another one (milliseconds). */
   pauseMs: number;
-  /** Pause after a run that failed (milliseconds). Default: `pauseMs`. */
+  /** Pause after a failed run (milliseconds). Default: `pauseMs`. */
   retryMs?: number;
-  /** Long runs are followed by long pauses: at least this many times as long as the run. Default: 0. */
+  /** Minimum pause as a multiple of the run's duration. Default: 0. */
   pausePerRun?: number;
-  /** @returns the pause until the next run (milliseconds), or nothing */
+  /**
+   * Runs once.
+   * @returns the pause until the next run (milliseconds), or nothing
+   */
   run: (isStopped: () => boolean) => Promise<void> | Promise<number>;
-  /** After the last run. */
+  /** Called after the last run. */
   onStop?: () => Promise<void>;
 };
 
-/** Work with a schedule of its own. */
+/** Work with its own schedule. */
 type ServiceJob = Description & { start: () => Promise<Stoppable> };
 
 export type Job = LoopJob | ServiceJob;
 
 export const everyRole: readonly Role[] = ['api', 'worker'];
 
-/** Members of jobs that run once an hour in every process. */
+/** Options of jobs that run hourly in every process. */
 export const hourly = { roles: everyRole, pauseMs: hourMs, retryMs: minuteMs };

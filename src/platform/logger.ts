@@ -4,8 +4,8 @@ import { limitFloods } from './log-floods.ts';
 export type Logger = PinoLogger;
 
 /**
- * Query values that may name a person, a secret or a signed link are cut out of the logged path: only parameter names
- * known to be harmless keep their value.
+ * Query parameters that are logged with their value. All others may contain a person's name, a secret or a signed link,
+ * so their values are cut.
  */
 const harmlessParameters = new Set([
   'loyaltyboost',
@@ -18,16 +18,18 @@ const harmlessParameters = new Set([
   'limit',
 ]);
 const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
-/** Longer than any id: a one-time link, a token. */
+/** Longer than any id: a one-time link or a token. */
 const longName = /[\w.~:*-]{40,}/g;
 const plainName = /^[A-Za-z_]{1,32}$/;
-/** The rest of a path after a list of users: it names one by the publisher's id. */
+/** Rest of a path after a list of users, which contains the publisher's user id. */
 const userPath = /(\/users?(?:\/|%2f)).+/i;
 
-/** A path without the ids of users in it. */
+/** Path without the ids of users. */
 export const pathWithoutUsers = (path: string): string => path.replace(userPath, '$1…');
 
-/** The path of a request as it may be logged. What is no plain path or parameter may hold anything, and is left out. */
+/**
+ * Path of a request for the log. Anything but plain paths and parameters is left out, because it may contain anything.
+ */
 export function loggedUrl(url: string): string {
   const plain = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';
   const rest = url.slice(plain.length);
@@ -46,15 +48,15 @@ export function loggedUrl(url: string): string {
   return `${path}?${parameters.join('&')}`;
 }
 
-/** An error without the fields in which PostgreSQL quotes the values of a row. */
+/** Serialises an error without the fields in which PostgreSQL quotes values of a row. */
 function serializeError(err: Error): object {
   const { detail, where, ...rest } = pino.stdSerializers.err(err) as object as Record<string, unknown>;
   return rest;
 }
 
 /**
- * The process logger: JSON lines; keys, secrets, addresses and payloads never reach them. In an outage a kind of
- * warning or error has one line a second.
+ * Creates the process logger, which writes JSON lines without keys, secrets, addresses and payloads. In an outage, each
+ * kind of warning or error is logged once a second.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   return pino(

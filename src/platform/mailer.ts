@@ -1,29 +1,32 @@
 import { createTransport } from 'nodemailer';
 import type { MailSetting } from '../config/outgoing.ts';
 
-/** A mail in plain text, and also in HTML where that is given. */
+/** An e-mail in plain text, and optionally in HTML. */
 export type Mail = {
   to: string;
   subject: string;
   text: string;
   html?: string;
-  /** Shown in place of the sender's name; its address stays. */
+  /** Replaces the sender's name; the address stays. */
   fromName?: string;
   replyTo?: string;
-  /** The same on every try, so that a doubt is not two mails to the reader. */
+  /** The same on every try, so that a retry does not show up as a second e-mail. */
   messageId?: string;
   headers?: Readonly<Record<string, string>>;
   attachments?: readonly { filename: string; content: string; contentType: string }[];
 };
 
 export type Mailer = {
-  /** Resolves when the server took the mail. @throws Error when it did not */
+  /**
+   * Resolves when the server accepted the e-mail.
+   * @throws Error if it did not
+   */
   send: (mail: Mail) => Promise<void>;
-  /** Waits for mails in flight. */
+  /** Waits for e-mails in flight. */
   close: () => Promise<void>;
 };
 
-/** Of connecting, greeting and every silence (milliseconds). */
+/** Timeout of connecting, greeting and inactivity (milliseconds). */
 const timeoutMs = 10_000;
 
 /** Address of a sender such as `Name <address>`. */
@@ -31,7 +34,7 @@ export const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
 
-/** Sends over SMTP; with credentials only over TLS, except to this machine. */
+/** Creates a mailer that sends over SMTP. Credentials are sent only over TLS, except to this machine. */
 export function createMailer({ host, port, secure, credentials, from }: MailSetting): Mailer {
   const transport = createTransport({
     host,
@@ -50,7 +53,7 @@ export function createMailer({ host, port, secure, credentials, from }: MailSett
     send: async ({ to, fromName = '', replyTo, headers: more = {}, attachments = [], ...parts }) => {
       const headers = { 'auto-submitted': 'auto-generated', ...more };
       const sender = fromName === '' ? from : { name: fromName, address: addressIn(from) };
-      // An address as an object is never parsed as a list of several.
+      // An address passed as an object is never parsed as a list of several.
       const mail = {
         ...parts,
         headers,

@@ -20,17 +20,20 @@ import { createSigner, createTokenCodec, type TokenCodec } from './security/trac
 import { createTracing } from './tracing/create-tracing.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
-/** Connections for batches, beside DATABASE_POOL_SIZE (count). Most kinds of batches have two in flight at most. */
+/**
+ * Number of connections for batches, in addition to DATABASE_POOL_SIZE. Most kinds of batches have at most two in
+ * flight.
+ */
 export const flushConnections = 8;
 
-/** What the installation and its administrator set; the rest has defaults. */
+/** Settings of the installation; the others have defaults. */
 export type PlatformOptions = {
   queryTimeoutMs?: number;
   config: Config;
   databaseUrl: string;
   logger: Logger;
   now: () => number;
-  /** Default: the metrics of this process alone. */
+  /** Default: the metrics of this process only. */
   metricsPage?: MetricsPage | undefined;
 };
 
@@ -38,21 +41,21 @@ export type PlatformOptions = {
 type PlatformServices = {
   config: Config;
   pool: pg.Pool;
-  /** For batches: a statement that takes longer than COMMIT_TIMEOUT_MS ends its connection. */
+  /** Pool for batches. A statement that takes longer than COMMIT_TIMEOUT_MS closes its connection. */
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
   logger: Logger;
   failures: FailureLimit;
   tokens: TokenCodec;
   secretBox: SecretBox;
-  /** null without SMTP_URL. */
+  /** Mailer; null without SMTP_URL. */
   mailer: Mailer | null;
-  /** Metrics of this process; shown where METRICS_TOKEN is set. */
+  /** Metrics of this process, exposed if METRICS_TOKEN is set. */
   metrics: Metrics;
   batchMeters: BatchMeters;
   tracing: Tracing;
   geo: Geo;
-  /** Clock, epoch milliseconds. */
+  /** Clock (epoch milliseconds). */
   now: () => number;
 };
 
@@ -101,7 +104,7 @@ export async function createPlatform({
     name: 'platform',
     rank: 10,
     deps,
-    /** Where a connection outside of the pools goes: to the writable server. */
+    /** URL for connections outside the pools: that of the writable server. */
     databaseUrl: database.url,
     probes: async (app: App) => {
       await app.register(metricsRoutes, deps);
@@ -117,10 +120,10 @@ export async function createPlatform({
   };
 }
 
-/** What changes partitions takes it. */
+/** Lock that changes of partitions take. */
 export const partitionLock = "advisory lock 'perkwire_partitions'";
 
-/** The pools, and the health that every connection reports to. */
+/** Opens the pools and the database health that every connection reports to. */
 async function openDatabase({
   config,
   databaseUrl,

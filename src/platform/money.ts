@@ -1,13 +1,13 @@
-/** Amounts of money are whole millionths of their currency: exact at every step. */
+/** Amounts of money are integer millionths of their currency, so that every step is exact. */
 
 const unit = 1_000_000n;
 
-/** At most nine digits: up to this every amount is exact as a JSON number, too. */
+/** At most nine digits, so that every amount is also exact as a JSON number. */
 const pattern = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
 
 /**
- * Reads a decimal such as `12.50`; null for anything else: signs, exponents, more than six decimals, more than nine
- * digits before them.
+ * Parses a decimal such as `12.50`. Returns null for anything else: signs, exponents, more than six decimals, or more
+ * than nine digits before them.
  */
 export function parseMicros(text: string): bigint | null {
   const match = pattern.exec(text);
@@ -15,28 +15,28 @@ export function parseMicros(text: string): bigint | null {
   return BigInt(match[1] as string) * unit + BigInt((match[2] ?? '').padEnd(6, '0'));
 }
 
-/** A JSON number: 12500000n → 12.5. */
+/** Converts to a JSON number: 12500000n → 12.5. */
 export const microsToNumber = (micros: bigint): number => fromMicros(Number(micros));
 
-/** An amount in units of its currency: 12500000 → 12.5. */
+/** Converts millionths to units of the currency: 12500000 → 12.5. */
 export const fromMicros = (micros: number): number => micros / 1_000_000;
 
-/** An amount in millionths, rounded to whole ones: 12.5 → 12500000. */
+/** Converts units to millionths, rounded: 12.5 → 12500000. */
 export const toMicros = (amount: number): number => Math.round(amount * 1_000_000);
 
 const hundredPercent = 100n * unit;
 
-/** A percentage (in millionths of a percent) of an amount, rounded half up. Both from 0. */
+/** Percentage (in millionths of a percent) of an amount, rounded half up. Both must be at least 0. */
 export const shareOf = (micros: bigint, percentMicros: bigint): bigint =>
   divideHalfUp(micros * percentMicros, hundredPercent);
 
-/** An amount times a factor (in millionths), rounded half up. Both from 0. */
+/** An amount times a factor (in millionths), rounded half up. Both must be at least 0. */
 export const times = (micros: bigint, factorMicros: bigint): bigint => divideHalfUp(micros * factorMicros, unit);
 
-/** Rounds half up; neither is negative. */
+/** Divides and rounds half up. Neither value may be negative. */
 export const divideHalfUp = (value: bigint, by: bigint): bigint => (value * 2n + by) / (by * 2n);
 
-/** ISO 4217 codes of money in use. */
+/** ISO 4217 codes of currencies in use. */
 const codes = new Set(
   `AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD
 CAD CDF CHF CLF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP
@@ -47,7 +47,7 @@ SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED 
 XCD XCG XOF XPF YER ZAR ZMW ZWG`.split(/\s/),
 );
 
-/** ISO 4217's code for no currency: amounts of earlier releases whose currency can no longer be known. */
+/** ISO 4217 code for no currency: amounts of earlier releases whose currency can no longer be known. */
 export const unknownCurrency = 'XXX';
 
 /** Whether a code, in upper case, is a currency of ISO 4217. */

@@ -1,4 +1,7 @@
-/** What keeps the service from starting, as a sentence with its remedy; the operator sees no stack. */
+/**
+ * Error that prevents the service from starting, with a message that tells the operator what to do. It is shown without
+ * a stack.
+ */
 export class StartupError extends Error {
   override readonly name = 'StartupError';
 }

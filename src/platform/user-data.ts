@@ -2,24 +2,24 @@ import type pg from 'pg';
 import { type Executor, readSlices } from './db/pool.ts';
 import { dayOfUuid7 } from './lib/uuid7.ts';
 
-/*
- * Personal data of a user lie in tables of many modules. Each exports functions of these shapes for its own tables;
- * the list of all of them is handed to the erasure and the export (GDPR; docs/reference/users-and-privacy.md#privacy).
+/**
+ * Personal data of a user is stored in tables of many modules. Each module exports functions of these types for its own
+ * tables. The erasure and the export take the list of all (GDPR; docs/interface.md#privacy).
  */
 
-/** Identifiers by which a publisher names a user. */
+/** Kinds of identifiers by which a publisher names a user. */
 export const identifierKinds = ['pub_user_id', 'ad_fp', 'email', 'email_sha256'] as const;
 
 export type IdentifierKind = (typeof identifierKinds)[number];
 
-/** The user whose data are erased or exported. */
+/** User whose data is erased or exported. */
 export type UserSubject = {
   publisherId: number;
   namedBy: IdentifierKind;
   identifier: string;
   /** Keyed hash of the identifier. An e-mail address has one for each of its spellings. */
   userKey: string;
-  /** The same, and those under other peppers of a rotation. */
+  /** The user key, and the keys under other peppers of a rotation. */
   userKeys: readonly string[];
 };
 
@@ -33,25 +33,27 @@ export type UserSession = {
   pubUserId: string | null;
 };
 
-/** A session that is erased, with the keys of the rows that were written because of it. */
+/** An erased session, with the keys of the rows that were written because of it. */
 export type ErasedSession = {
   day: string;
   id: string;
   userKey: string | null;
-  /** Keyed hashes of `pub_user_id`, the present one first: the keys of the wallet. */
+  /** Keyed hashes of `pub_user_id`, the current one first: the keys of the wallet. */
   pubUserKeys: readonly string[];
 };
 
-/** One of the two sweeps of an erasure. The second removes what requests in flight had written during the first. */
+/**
+ * One of the two sweeps of an erasure. The second one removes rows that requests in flight wrote during the first one.
+ */
 export type ErasureSweep = {
   subject: UserSubject;
-  /** Rows of sessions that began later stay. */
+  /** Rows of sessions that began later are kept. */
   until: Date;
   isSecond: boolean;
   nowMs: number;
 };
 
-/** Rows that were removed or emptied (counts), under the names in the erasure's answer. */
+/** Numbers of rows that were removed or emptied, with the field names of the erasure's response. */
 export type ErasedCounts = {
   sessions: number;
   deliveries: number;
@@ -61,17 +63,17 @@ export type ErasedCounts = {
   memberships: number;
 };
 
-/** Called after each piece of work, which renews the erasure's lease. */
+/** Called after each piece of work to renew the erasure's lease. */
 export type OnErased = (counts: Partial<ErasedCounts>) => Promise<void>;
 
-/** Erases rows that belong to sessions, within the transaction that empties the sessions. */
+/** Erases rows that belong to sessions, in the transaction that empties the sessions. */
 export type EraseWithSessions = (
   executor: Executor,
   sessions: readonly ErasedSession[],
   sweep: ErasureSweep,
 ) => Promise<Partial<ErasedCounts>>;
 
-/** Erases rows that belong to sessions, in short transactions of its own, before the sessions are emptied. */
+/** Erases rows that belong to sessions in short transactions of its own, before the sessions are emptied. */
 export type EraseBeforeSessions = (
   pool: pg.Pool,
   sessions: readonly ErasedSession[],
@@ -82,10 +84,10 @@ export type EraseBeforeSessions = (
 /** Erases rows that name the user, whatever session they belong to, in transactions of its own. */
 export type EraseOfUser = (pool: pg.Pool, sweep: ErasureSweep, onErased: OnErased) => Promise<void>;
 
-/** What an export reads. */
+/** Scope of an export. */
 export type ExportScope = {
   subject: UserSubject;
-  /** Ids of the user's sessions, the earliest first. */
+  /** Ids of the user's sessions, earliest first. */
   sessionIds: readonly string[];
   /** Keys of caps and opt-outs, and keys of wallets. */
   userKeys: readonly string[];
@@ -93,15 +95,15 @@ export type ExportScope = {
 };
 
 /**
- * All rows of one kind as they are kept, slice by slice; times in ISO 8601, amounts in millionths of their currency.
- * `executor`: of a transaction.
+ * Yields all stored rows of one kind in slices, with times in ISO 8601 and amounts in millionths of their currency.
+ * `executor` must be a transaction.
  */
 export type ExportRows = (executor: Executor, scope: ExportScope) => AsyncIterable<Record<string, unknown>[]>;
 
-/** Sessions that one statement names (count): those of a user on few days. */
+/** Number of sessions in one statement: those of a user on few days. */
 const sessionsAtOnce = 500;
 
-/** UTC days and ids of some sessions, until all were given. */
+/** Yields UTC days and ids of the sessions in chunks. */
 export function* sessionsOf({ sessionIds }: ExportScope): Generator<[days: string[], ids: string[]]> {
   for (let first = 0; first < sessionIds.length; first += sessionsAtOnce) {
     const ids = sessionIds.slice(first, first + sessionsAtOnce);
@@ -109,15 +111,14 @@ export function* sessionsOf({ sessionIds }: ExportScope): Generator<[days: strin
   }
 }
 
-/** Rows of the user's sessions. `text`: takes days of sessions, and their ids. */
+/** Exports rows of the user's sessions. `text` is a statement with the sessions' days and ids as parameters. */
 export const exportBySessions = (text: string): ExportRows =>
   async function* (executor, scope) {
     for (const values of sessionsOf(scope)) yield* readSlices(executor, text, values);
   };
 
 /**
- * The statement that finds sessions of a user that began until a time, at most `limit`, else all; sessions that were
- * erased are not found again.
+ * Statement that finds sessions of a user that began before a time, up to `limit`. Erased sessions are not found again.
  */
 export type FindSessions = (subject: UserSubject, until: Date, limit?: number) => { text: string; values: unknown[] };
 
@@ -128,8 +129,8 @@ export type UserDataPart = {
   /** Empties the sessions themselves; runs first in its transaction. */
   eraseSessions?: EraseWithSessions;
   eraseWithSessions?: EraseWithSessions;
-  /** Run after all sessions are emptied. */
+  /** Steps that run after all sessions are emptied. */
   eraseOfUser?: readonly EraseOfUser[];
-  /** By the field of the export's answer. */
+  /** Exports by field of the export's response. */
   exports?: Readonly<Record<string, ExportRows>>;
 };

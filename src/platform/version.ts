@@ -4,5 +4,5 @@ export const { version } = JSON.parse(readFileSync(new URL('../../package.json',
   version: string;
 };
 
-/** How this service names itself when it calls publishers. */
+/** User-Agent of this service's calls to publishers. */
 export const userAgent = `Perkwire/${version}`;

@@ -6,19 +6,22 @@ import { isDatabaseUnavailable } from './pool.ts';
 
 export type Entry<Item, Result> = {
   item: Item;
-  /** When it was added, by `performance.now()`. */
+  /** Time at which it was added (`performance.now()`). */
   sinceMs: number;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (err: unknown) => void;
 };
 
-/** Entries that are written together. `abandoned`: the database became unavailable, and all of them were rejected. */
+/**
+ * Entries that are written together. `abandoned` means that the database became unavailable and all of them were
+ * rejected.
+ */
 export type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; abandoned: boolean };
 
 export type BatchWriter<Item, Result> = {
   /**
-   * Writes a batch and commits it. Answers one result per item, in order; one that is a promise may come later, or fail
-   * for its item alone. Throws only where nothing was committed.
+   * Writes a batch and commits it. Returns one result per item, in order. A result may be a promise, which may resolve
+   * later or reject for its item only. Throws only if nothing was committed.
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   dbHealth: {
@@ -28,11 +31,11 @@ export type BatchWriter<Item, Result> = {
     sawFailure: (err: unknown) => void;
   };
   meter: BatchMeter;
-  /** The trace that an item is part of. */
+  /** Trace that an item belongs to. */
   traceOf?: (item: Item) => Trace | null;
 };
 
-/** Writes a batch and settles its entries; `onCommit` is called before that. Never rejects. */
+/** Writes a batch and settles its entries; calls `onCommit` before that. Never rejects. */
 export async function writeBatch<Item, Result>(
   { write, dbHealth, meter, traceOf }: BatchWriter<Item, Result>,
   batch: Batch<Item, Result>,
@@ -62,7 +65,7 @@ export async function writeBatch<Item, Result>(
   }
 }
 
-/** The commit is part of the trace of every item: from when it was added, with the time that it waited. */
+/** Adds the commit to the trace of every item. It starts when the item was added, so it includes the waiting time. */
 function traceCommit<Item, Result>(
   entries: readonly Entry<Item, Result>[],
   startMs: number,
@@ -75,7 +78,7 @@ function traceCommit<Item, Result>(
   }
 }
 
-/** Writes the items one by one, while the database is available: each would wait for its timeout otherwise. */
+/** Writes the items one by one while the database is available; otherwise each would wait for its timeout. */
 async function writeEach<Item, Result>(writer: BatchWriter<Item, Result>, batch: Batch<Item, Result>): Promise<void> {
   for (const [at, entry] of batch.entries.entries()) {
     if (batch.abandoned) return rejectAll(batch.entries.slice(at), databaseUnavailable());
@@ -90,16 +93,22 @@ export function rejectAll<Item, Result>(entries: readonly Entry<Item, Result>[],
   for (const entry of entries) entry.reject(reason);
 }
 
-/** Measures the batches of one batcher: once for each, however many items it has. */
+/** Metrics of one batcher. They are updated once per batch, however many items it has. */
 export type BatchMeter = {
-  /** @param waitMs how long its first item has waited */
+  /**
+   * Called when a batch starts.
+   * @param waitMs how long its first item has waited (milliseconds)
+   */
   started: (items: number, waitMs: number) => void;
-  /** @param ms from its start to its commit, or failure */
+  /**
+   * Called when a batch ends.
+   * @param ms time from its start to its commit or failure (milliseconds)
+   */
   ended: (ms: number, failed: boolean) => void;
   watchWaiting: (read: () => number) => void;
 };
 
-/** The meter of the batches with this name. */
+/** Returns the meter for batches with a name. */
 export type BatchMeters = (name: string) => BatchMeter;
 
 export const noBatchMeter: BatchMeter = { started: () => {}, ended: () => {}, watchWaiting: () => {} };
@@ -108,7 +117,7 @@ const itemBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const waitBucketsS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const commitBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Metrics of group commits (docs/operations.md#metrics). */
+/** Registers the metrics of group commits (docs/operations.md#metrics). */
 export function createBatchMeters(registry: Registry): BatchMeters {
   const common = { labelNames: ['batch'] as const, registers: [registry] };
   const items = new Histogram({

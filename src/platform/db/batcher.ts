@@ -10,38 +10,43 @@ import {
 } from './batch.ts';
 
 export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'meter'> & {
-  /** Items in one transaction (count). */
+  /** Maximum number of items in a transaction. */
   maxItems?: number;
-  /** Transactions under way at once (count). One suffices for a fast database; more hide the latency of a slow one. */
+  /**
+   * Maximum number of concurrent transactions. One is enough for a fast database; more hide the latency of a slow one.
+   */
   maxConcurrentBatches?: number;
-  /** Items that are worth a transaction beside one that is under way (count). */
+  /** Minimum number of items to start a transaction while another is under way. */
   minConcurrentItems?: number;
-  /** Items waiting (count) before further ones are refused with 503. */
+  /** Maximum number of waiting items. Further items are rejected with 503. */
   maxWaiting?: number;
   meter?: BatchMeter;
 };
 
 export type Batcher<Item, Result> = {
-  /** Resolves after the commit of this item. Rejects with `unavailable` (503) when the database is unavailable. */
+  /** Adds an item and resolves after its commit. Rejects with `unavailable` (503) if the database is unavailable. */
   add: (item: Item) => Promise<Result>;
-  /** Resolves when the items that are waiting or under way now are written, or have failed; null: there are none. */
+  /** Resolves when the items that are waiting or under way now are written or have failed. Null if there are none. */
   written: () => Promise<void> | null;
   /** Resolves when no item is waiting or under way. */
   drain: () => Promise<void>;
 };
 
-/** After this time a batch under way counts as slow: the next starts beside it, however small (milliseconds). */
+/**
+ * After this time, a running batch counts as slow, and the next one starts concurrently, however small it is
+ * (milliseconds).
+ */
 const slowBatchMs = 5;
 
-/** Waiting items (count) that are sent to the database before those of the batch just committed are answered. */
+/** Number of waiting items that are sent to the database before the previous batch is answered. */
 const minEarlyItems = 4;
 
 /**
- * Group commit: concurrent requests share one transaction. A batch starts at once when none is under way; what arrives
- * meanwhile forms the next one, so a single write never waits for others. A second batch starts beside the first only
- * where both are large, because two of half the size cost half as much again. To keep the database busy,
- * `minConcurrentItems` items are sent before more are read, and the next batch goes out before the last is answered.
- * When a batch fails for a reason in its data, its items are written one by one, so that an invalid item fails alone.
+ * Group commit: concurrent requests share one transaction. A batch starts at once if none is running; items that arrive
+ * meanwhile form the next one, so a single write never waits for others. A second batch runs concurrently only if both
+ * are large, because two batches of half the size cost half as much again. To keep the database busy,
+ * `minConcurrentItems` items are sent before more are read, and the next batch is sent before the last one is answered.
+ * If a batch fails because of its data, its items are written one by one, so that only invalid items fail.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { dbHealth, maxItems = 256, maxConcurrentBatches = 2, maxWaiting = 20_000, meter = noBatchMeter } = options;
@@ -54,7 +59,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const onIdle: (() => void)[] = [];
 
   const mayStart = (): boolean => underWay.count() < maxConcurrentBatches;
-  /** Whether a batch is worth its transaction: beside another one it is large, or that one is slow. */
+  /** Whether to start a batch: no other one is running, or it is large, or the running one is slow. */
   const isDue = (): boolean =>
     underWay.count() === 0 || waiting.length >= minConcurrentItems || performance.now() - startedMs >= slowBatchMs;
 
@@ -65,7 +70,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       return;
     }
     isScheduled = true;
-    // What the event loop has already read joins the same batch.
+    // Items of requests that the event loop has already read join the same batch.
     setImmediate(() => {
       isScheduled = false;
       if (waiting.length === 0) return settleIdle();
@@ -122,7 +127,10 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   };
 }
 
-/** Whether a batch under way was committed is unknown; its clients are answered now instead of left waiting. */
+/**
+ * Rejects the items of running batches. Whether they were committed is unknown, but their clients should not wait any
+ * longer.
+ */
 function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
   for (const batch of batches) {
     batch.abandoned = true;
@@ -130,42 +138,42 @@ function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
   }
 }
 
-/** Batches under way, which take their items in the order in which these were added. */
+/** Running batches. They take items in the order in which these were added. */
 type UnderWay<Batch> = {
   count: () => number;
   batches: () => Iterable<Batch>;
   add: (batch: Batch, items: number) => void;
-  /** Whether written or failed; repeats do nothing. */
+  /** Marks a batch as written or failed. Repeated calls have no effect. */
   end: (batch: Batch) => void;
-  /** Resolves when all batches under way have ended, and those that take so many further items. */
+  /** Resolves when all running batches, and the batches with this number of further items, have ended. */
   written: (waitingItems: number) => Promise<void>;
-  /** Resolves what `written` has promised: the items that were waiting will not be taken. */
+  /** Resolves all promises of `written`, because the waiting items will not be written. */
   giveUp: () => void;
 };
 
 function createUnderWay<Batch>(): UnderWay<Batch> {
-  /** The number of their first item, counted from the start. */
-  const firsts = new Map<Batch, number>();
-  let taken = 0;
+  /** Index of the first item of each batch, counted from the start of the process. */
+  const firstItems = new Map<Batch, number>();
+  let itemCount = 0;
   let waits: { upTo: number; resolve: () => void }[] = [];
 
   const isOver = ({ upTo }: { upTo: number }): boolean =>
-    taken >= upTo && [...firsts.values()].every((first) => first >= upTo);
+    itemCount >= upTo && [...firstItems.values()].every((first) => first >= upTo);
 
   return {
-    count: () => firsts.size,
-    batches: () => firsts.keys(),
+    count: () => firstItems.size,
+    batches: () => firstItems.keys(),
     add: (batch, items) => {
-      firsts.set(batch, taken);
-      taken += items;
+      firstItems.set(batch, itemCount);
+      itemCount += items;
     },
     end: (batch) => {
-      firsts.delete(batch);
+      firstItems.delete(batch);
       if (waits.length === 0) return;
       for (const { resolve } of waits.filter(isOver)) resolve();
       waits = waits.filter((wait) => !isOver(wait));
     },
-    written: (waitingItems) => new Promise((resolve) => waits.push({ upTo: taken + waitingItems, resolve })),
+    written: (waitingItems) => new Promise((resolve) => waits.push({ upTo: itemCount + waitingItems, resolve })),
     giveUp: () => {
       for (const { resolve } of waits.splice(0)) resolve();
     },

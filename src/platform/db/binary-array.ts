@@ -2,9 +2,9 @@ import { dayMs } from '../lib/time.ts';
 import { writeUuid } from '../lib/uuid7.ts';
 
 /**
- * Arrays in the binary form in which PostgreSQL takes parameters: nothing is parsed there, which makes a batch of
- * events cheaper by a tenth. The statement has to cast the parameter to the array's type, such as `$1::integer[]`.
- * @param pick the value of an item; null becomes NULL
+ * Encodes arrays in PostgreSQL's binary parameter format. The server need not parse text, which makes a batch of events
+ * 10 % cheaper. The statement must cast the parameter to the array type, such as `$1::integer[]`.
+ * @param pick returns the value of an item; null becomes NULL
  */
 export type BinaryArray<Value> = <Item>(items: readonly Item[], pick: (item: Item) => Value | null) => Buffer;
 
@@ -13,7 +13,7 @@ type Write<Value> = (bytes: Buffer, value: Value, at: number) => void;
 const headLength = 20;
 const lengthOfNull = -1;
 
-/** Arrays of a type all of whose values take `size` bytes. */
+/** Encoder for a type with a fixed value size (bytes). */
 function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryArray<Value> {
   return (items, pick) => {
     const bytes = Buffer.allocUnsafe(headLength + items.length * (4 + size));
@@ -35,7 +35,7 @@ function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryA
   };
 }
 
-/** One dimension, whether there are NULLs, the type, how many, and the index of the first. */
+/** Writes the header: one dimension, a flag for NULLs, the type, the length, and the lower bound. */
 function writeHead(bytes: Buffer, { oid, count, hasNull }: { oid: number; count: number; hasNull: boolean }): void {
   bytes.writeInt32BE(1, 0);
   bytes.writeInt32BE(hasNull ? 1 : 0, 4);
@@ -46,14 +46,14 @@ function writeHead(bytes: Buffer, { oid, count, hasNull }: { oid: number; count:
 
 const high = 2 ** 32;
 
-/** A whole number that JavaScript knows exactly, as 64 bits. */
+/** Writes a safe integer as 64 bits. */
 function writeInt64(bytes: Buffer, value: number, at: number): void {
   const upper = Math.floor(value / high);
   bytes.writeInt32BE(upper, at);
   bytes.writeUInt32BE(value - upper * high, at + 4);
 }
 
-/** Where PostgreSQL's time begins. */
+/** Epoch of PostgreSQL's timestamps. */
 const epochMs = Date.UTC(2000, 0, 1);
 
 export const booleans = arrayOf<boolean>(16, 1, (bytes, value, at) => bytes.writeUInt8(value ? 1 : 0, at));
@@ -61,16 +61,16 @@ export const smallints = arrayOf<number>(21, 2, (bytes, value, at) => bytes.writ
 export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.writeInt32BE(value, at));
 export const bigints = arrayOf<number>(20, 8, writeInt64);
 export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeUuid(value, bytes, at));
-/** The UTC days of times in epoch milliseconds. */
+/** UTC days of times in epoch milliseconds. */
 export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) =>
   bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at),
 );
-/** Times in epoch milliseconds. */
+/** Timestamps of times in epoch milliseconds. */
 export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) =>
   writeInt64(bytes, Math.round((ms - epochMs) * 1000), at),
 );
 
-/** Arrays of a type whose values take as many bytes as they have. */
+/** Encoder for a type with values of variable size. */
 function variableArrayOf<Value>(
   oid: number,
   lengthOf: (value: Value) => number,
@@ -99,7 +99,7 @@ export const byteas = variableArrayOf<Buffer>(
 );
 
 /**
- * SQL of a parameter whose length the planner does not see. A prepared statement is planned anew for each list that is
- * shorter than the ten values that it takes for usual, which costs small batches more than they do.
+ * SQL that hides the length of an array parameter from the planner. Otherwise a prepared statement is planned again for
+ * each list shorter than the default estimate of ten values, and for small batches planning costs more than execution.
  */
 export const unread = (parameter: string): string => `(select ${parameter})`;

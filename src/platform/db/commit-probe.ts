@@ -1,26 +1,31 @@
 import { ReadOnlyError } from './find-writable.ts';
 import { Connection } from './pool.ts';
 
-/** Asks the database to commit, over a connection of its own. */
+/** Tests whether the database can commit, over a connection of its own. */
 export type CommitProbe = {
   /**
-   * Commits. @param withSpace also takes a page of disk space, which a full disk refuses
-   * @returns the database's clock (epoch milliseconds) @throws what kept it from committing
+   * Commits once.
+   * @param withSpace whether to also allocate a page of disk space, which fails on a full disk
+   * @returns the database's clock (epoch milliseconds)
+   * @throws the error that prevented the commit
    */
   commit: (withSpace: boolean) => Promise<number>;
-  /** Names the server process, for `endCommitProbe`. */
+  /** Process id of the server process, for `endCommitProbe`. */
   backendPid: number;
   destroy: () => void;
 };
 
 const applicationName = 'perkwire-commit';
 
-/** Writes to the log alone, which PostgreSQL flushes and replicates as any commit; no table changes. */
+/** Writes only to the WAL, which PostgreSQL flushes and replicates as for any commit. No table changes. */
 const commitSql = `
 select pg_logical_emit_message(true, 'perkwire', ''), current_setting('transaction_read_only')::boolean as read_only,
   extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
 
-/** Statements sent together are one transaction. A table that was just truncated has no page to put a row on. */
+/**
+ * Statements sent together run in one transaction. A table that was just truncated has no page, so the insert must
+ * allocate one.
+ */
 const takeSpaceSql = 'truncate space_probe; insert into space_probe default values';
 
 export async function openCommitProbe(url: string): Promise<CommitProbe> {
@@ -47,8 +52,8 @@ export async function openCommitProbe(url: string): Promise<CommitProbe> {
 }
 
 /**
- * Ends the server process of a probe that hangs in its commit, which would otherwise stay until a replica answers: one
- * more for each try. Nothing is lost with it.
+ * Terminates the server process of a probe that hangs in its commit. Otherwise it would stay until a replica answers,
+ * and each try would add another one. No data is lost.
  */
 export async function endCommitProbe(connection: Connection, backendPid: number): Promise<void> {
   await connection.query(

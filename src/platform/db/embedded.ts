@@ -1,20 +1,23 @@
 import type { Logger } from '../logger.ts';
 import type { DatabaseHealth } from './health.ts';
 
-/** A PostgreSQL server that runs on a folder of this machine. */
+/** A PostgreSQL server with its data in a local folder. */
 export type EmbeddedDatabase = {
   url: string;
-  /** Starts the server again if it has died. */
+  /** Restarts the server if it has stopped. */
   ensureRunning: () => Promise<unknown>;
   stop: () => Promise<unknown>;
 };
 
-/** Databases of installations without DATABASE_URL; a program without them needs a DATABASE_URL. */
+/** Embedded databases of installations without DATABASE_URL. Programs without them require DATABASE_URL. */
 export type EmbeddedDatabases = {
-  /** Whether a folder holds a database. */
+  /** Whether a folder contains a database. */
   isIn: (dataDir: string) => boolean;
-  /** Starts the database of a folder, or attaches to the server that runs there. */
+  /** Starts the database of a folder, or attaches to its running server. */
   start: (options: { dataDir: string; log?: (line: string) => void }) => Promise<EmbeddedDatabase>;
-  /** Starts the server again whenever it dies. @returns ends that */
+  /**
+   * Restarts the server whenever it stops.
+   * @returns a function that ends the supervision
+   */
   supervise: (database: EmbeddedDatabase, deps: { dbHealth: DatabaseHealth; logger: Logger }) => () => Promise<void>;
 };

@@ -3,17 +3,20 @@ import { Connection } from './pool.ts';
 import { createServers } from './servers.ts';
 import { isAboutTls, rememberTls, type Tls, tlsAttempts } from './tls.ts';
 
-/** A connection to the server that can be written to. The later of two timelines is the greater text. */
-export type Found = { url: string; connection: Connection; timeline: string };
+/** A connection to the writable server. Of two timelines, the later one is the greater text. */
+export type WritableServer = { url: string; connection: Connection; timeline: string };
 
-/** How long a server may take to accept a connection and to say what it is (milliseconds). */
+/** Timeout for a server to accept a connection and report its role (milliseconds). */
 const answerTimeoutMs = 1_000;
-/** How long further servers are waited for once one is found to be writable (milliseconds). */
+/** How long to wait for further servers after a writable one was found (milliseconds). */
 const othersTimeoutMs = 100;
-/** While a server is silent, how often those that answered are asked again: one may be promoted (milliseconds). */
+/**
+ * Interval at which servers are asked again while another one does not respond, because one may be promoted
+ * (milliseconds).
+ */
 const againMs = 200;
 
-/** Timelines are the first 8 hex digits of a WAL file's name; each promotion begins a new one. */
+/** The timeline is the first 8 hex digits of a WAL file's name. Each promotion starts a new one. */
 const roleSql = `
 select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only,
   case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
@@ -27,13 +30,16 @@ export class ReadOnlyError extends Error {
 }
 
 /**
- * Connects to the server of the list that can be written to. Of several that say so (a primary that was cut off does,
- * until it knows), the one on the latest timeline. The caller ends the connection.
- * @throws what the servers answered, ReadOnlyError where one answered that it cannot be written to
+ * Connects to the writable server of the list. If several claim to be writable, as an isolated primary does until it
+ * notices, it takes the one on the latest timeline. The caller ends the connection.
+ * @throws the servers' errors; ReadOnlyError if one of them is read-only
  */
-export async function findWritable({ all }: { all: readonly string[] }, applicationName: string): Promise<Found> {
-  const candidates: Found[] = [];
-  /** By the number of the server; what it answered last. */
+export async function findWritable(
+  { all }: { all: readonly string[] },
+  applicationName: string,
+): Promise<WritableServer> {
+  const candidates: WritableServer[] = [];
+  /** Last error of each server, by its index. */
   const errors = new Map<number, Error>();
   const isOneSilent = (): boolean => candidates.length === 0 && errors.size < all.length;
   const askUntilFound = async (url: string, index: number): Promise<void> => {
@@ -46,11 +52,11 @@ export async function findWritable({ all }: { all: readonly string[] }, applicat
       if (isOneSilent()) await sleep(againMs);
     } while (isOneSilent());
   };
-  const asked = all.map(askUntilFound);
-  const answered = Promise.all(asked);
+  const connecting = all.map(askUntilFound);
+  const answered = Promise.all(connecting);
   await Promise.any([
     answered,
-    firstOf(asked, candidates).then(() => sleep(othersTimeoutMs, undefined, { ref: false })),
+    firstOf(connecting, candidates).then(() => sleep(othersTimeoutMs, undefined, { ref: false })),
   ]);
   const [best, ...others] = candidates.sort((a, b) => b.timeline.localeCompare(a.timeline));
   for (const { connection } of others) connection.destroy();
@@ -64,24 +70,24 @@ export async function findWritable({ all }: { all: readonly string[] }, applicat
   return best;
 }
 
-/** The URL of the server that can be written to, for a program that makes its connections at once and then ends. */
+/** Returns the URL of the writable server, for a program that connects at once and then ends. */
 export async function findWritableUrl(databaseUrl: string): Promise<string> {
   const { url, connection } = await findWritable(createServers(databaseUrl), 'perkwire-start');
   connection.destroy();
   return url;
 }
 
-/** Resolves when one of the promises has made a candidate; rejects when none does. */
-const firstOf = (asked: readonly Promise<unknown>[], candidates: readonly unknown[]): Promise<void> =>
+/** Resolves when one of the promises has added a candidate; rejects if none does. */
+const firstOf = (connecting: readonly Promise<unknown>[], candidates: readonly unknown[]): Promise<void> =>
   Promise.any(
-    asked.map(async (one) => {
-      await one;
+    connecting.map(async (connected) => {
+      await connected;
       if (candidates.length === 0) throw new Error('none yet');
     }),
   );
 
-/** Connects in the first way that the server takes (`sslmode`), which further connections then take too. */
-async function ask(url: string, applicationName: string): Promise<Found> {
+/** Connects in the first way that the server accepts (`sslmode`). Further connections then use the same way. */
+async function ask(url: string, applicationName: string): Promise<WritableServer> {
   const [first, ...others] = tlsAttempts(url);
   let attempt = askBy(url, applicationName, first);
   for (const tls of others)
@@ -92,7 +98,7 @@ async function ask(url: string, applicationName: string): Promise<Found> {
   return attempt;
 }
 
-async function askBy(url: string, applicationName: string, tls: Tls): Promise<Found> {
+async function askBy(url: string, applicationName: string, tls: Tls): Promise<WritableServer> {
   const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true, tls });
   connection.on('error', () => {});
   const timer = setTimeout(() => connection.destroy(new Error('timeout: no answer')), answerTimeoutMs);

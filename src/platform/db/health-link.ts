@@ -1,32 +1,41 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endCommitProbe, openCommitProbe } from './commit-probe.ts';
-import type { Found } from './find-writable.ts';
+import type { WritableServer } from './find-writable.ts';
 
-/** Pause between two reads (milliseconds). */
+/** Interval between two reads (milliseconds). */
 const probeIntervalMs = 50;
-/** Pause before a full disk is asked again (milliseconds). */
+/** Interval between two probes of a full disk (milliseconds). */
 const diskIntervalMs = 500;
 
 const diskFull = '53100';
 export const isDiskFull = (err: unknown): boolean => (err as { code?: unknown }).code === diskFull;
 
-/** What a server said. */
+/** Callbacks for the server's answers. */
 type LinkEvents = {
-  /** @param tookMs from the question to the answer */
+  /**
+   * Called for each answer.
+   * @param tookMs response time (milliseconds)
+   */
   onAnswer: (tookMs: number) => void;
-  /** @param databaseMs the server's clock, between the two moments of ours (epoch milliseconds) */
+  /**
+   * Called for each commit.
+   * @param databaseMs the server's clock (epoch milliseconds), read between the two times of this process
+   */
   onCommit: (databaseMs: number, sentMs: number, receivedMs: number) => void;
   onDiskFull: (err: Error) => void;
 };
 
-/** The two connections over which one server is asked. */
+/** The two connections that probe a server. */
 export type HealthLink = {
-  /** Rejects with what ended the link; never resolves. */
+  /** Rejects with the error that ended the link; never resolves. */
   lost: Promise<never>;
   lose: (reason: Error) => void;
-  /** The server process of its commits. */
+  /** Process id of the server process of its commits. */
   commitPid: () => number | null;
-  /** Asks for a commit now. @param withSpace one that needs disk space */
+  /**
+   * Requests a commit now.
+   * @param withSpace whether it must allocate disk space
+   */
   askNow: (withSpace: boolean) => void;
 };
 
@@ -38,8 +47,8 @@ type LinkOptions = LinkEvents & {
   previousPid: number | null;
 };
 
-/** Reads every 50 ms over the connection that found the server, and commits over another. */
-export function openHealthLink({ url, connection }: Found, options: LinkOptions): HealthLink {
+/** Opens the link: reads every 50 ms over the connection that found the server, and commits over another. */
+export function openHealthLink({ url, connection }: WritableServer, options: LinkOptions): HealthLink {
   const { commitIntervalMs, previousPid, now, onAnswer, onCommit, onDiskFull } = options;
   const closers = [() => connection.destroy()];
   let open = true;
@@ -90,7 +99,7 @@ export function openHealthLink({ url, connection }: Found, options: LinkOptions)
   async function run(): Promise<never> {
     if (previousPid !== null) await endCommitProbe(connection, previousPid);
     const loops = [keepReading(), keepCommitting()];
-    for (const loop of loops) loop.catch(() => {}); // the first that ends is awaited, the other ends with the link
+    for (const loop of loops) loop.catch(() => {}); // the first loop that ends is awaited; the other one ends with the link
     return Promise.race(loops);
   }
 

@@ -1,66 +1,69 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseUnavailable } from '../errors.ts';
-import { type Found, findWritable } from './find-writable.ts';
+import { findWritable, type WritableServer } from './find-writable.ts';
 import { type HealthLink, isDiskFull, openHealthLink } from './health-link.ts';
 import { isDatabaseUnavailable, NotReplicatedError } from './pool.ts';
 import type { Servers } from './servers.ts';
 
-/** Whether the database can commit, known at any moment without a query; after a failover processes reconnect. */
+/** Whether the database can commit, known at any time without a query. After a failover, processes reconnect. */
 export type DatabaseHealth = {
   isUp: () => boolean;
-  /** Reports a response to any statement, which counts as much as one to a probe. */
+  /** Reports a response to any statement. It counts as much as a response to a probe. */
   sawAnswer: () => void;
   /** Reports the commit of a batch. */
   sawCommit: () => void;
-  /** Reports that the database could not do something: it is asked to commit at once. */
+  /** Reports an error of the database. The next probe commits at once. */
   sawFailure: (err: unknown) => void;
-  /** Calls back when the database becomes unavailable. */
+  /** Registers a listener that is called when the database becomes unavailable. */
   onDown: (listener: () => void) => void;
-  /** By how much this process's clock is off the database's, at least (milliseconds). */
+  /** Minimum difference between this process's clock and the database's (milliseconds). */
   clockSkewMs: () => number;
   stop: () => Promise<void>;
 };
 
 export type HealthOptions = {
   servers: Servers;
-  /** @param reason why it is not up */
+  /**
+   * Called on each change.
+   * @param reason why the database is unavailable
+   */
   onChange: (up: boolean, reason?: Error) => void;
-  /** A database that commits nothing for this long is unavailable (milliseconds). */
+  /** Time without a commit after which the database is unavailable (milliseconds). */
   commitTimeoutMs: number;
-  /** Clock that is compared with the database's, epoch milliseconds. */
+  /** Clock to compare with the database's (epoch milliseconds). */
   now: () => number;
-  /** Called when the two clocks begin to differ by more than `clockWarningMs`. */
+  /** Called when the clocks start to differ by more than `clockWarningMs`. */
   onClockSkew?: (skewMs: number) => void;
   /**
-   * Called when a primary is followed whose timeline is earlier than that of one before it, followed since then: what
-   * that one answered may be lost.
+   * Called when the new primary has an earlier timeline than a primary before it. Data acknowledged by that one since
+   * `since` may be lost.
    */
   onTimelineBack?: (since: Date) => void;
 };
 
-/** Clocks that differ by more are reported; by more than the second, the process is not ready (milliseconds). */
+/** Differences of the clocks from which on a warning is logged, and the process is not ready (milliseconds). */
 export const clockWarningMs = 2_000;
 export const clockLimitMs = 60_000;
 
 /**
- * The database is unavailable when no statement, neither the probe nor another, is answered for this long, in time that
- * this process had (milliseconds). A slow disk delays commits, not the probe's read.
+ * Time without any answer, to a probe or another statement, after which the database is unavailable (milliseconds). It
+ * counts only time in which this process could run. A slow disk delays commits, but not the read of the probe.
  */
 const probeTimeoutMs = 220;
-/** A server that was slow lately gets so many times as long as its slowest answer took, up to a limit (ms). */
+/** A server that was slow recently gets this multiple of its slowest answer time, up to a limit (ms). */
 const slownessFactor = 4;
 const longestProbeTimeoutMs = 1_500;
-/** Of the slowest answer counted at the next probe: it is forgotten within some ten seconds. */
+/** Share of the slowest answer time that remains at the next probe. It decays within about ten seconds. */
 const slownessKept = 0.98;
-/** A batch may have had nothing to write: commits of others excuse a missing own one up to so many timeouts. */
+/** A batch may have had nothing to write, so commits of others excuse missing own commits for this many timeouts. */
 const longestExcuse = 3;
-/** Between the beginnings of two searches for the writable server, at least (milliseconds). */
+/** Minimum interval between two searches for the writable server (milliseconds). */
 const searchIntervalMs = 50;
 
 /**
- * Finds the writable server and asks it to answer and to commit, so that requests are refused at once (503) while the
- * database is unavailable, and served again as soon as it commits. What is merely late is waited for
- * (docs/operations.md#database-health). Resolves when the first answer, or failure, is known.
+ * Finds the writable server and probes its answers and commits. Requests are rejected at once (503) while the database
+ * is unavailable, and served again as soon as it commits. Slow answers are waited for
+ * (docs/operations.md#database-health). Resolves when the first answer or failure is known.
  */
 export async function startDatabaseHealth(options: HealthOptions): Promise<DatabaseHealth> {
   const { servers, onTimelineBack } = options;
@@ -79,13 +82,13 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     link?.lose(problem);
   }, tickMs).unref();
 
-  async function follow(found: Found): Promise<void> {
-    if (found.url !== servers.current()) set(false, new Error('another server has become the primary'));
-    servers.use(found.url);
-    if (found.timeline < latest.timeline) onTimelineBack?.(new Date(latest.sinceMs));
-    if (found.timeline !== latest.timeline) latest = { timeline: found.timeline, sinceMs: options.now() };
+  async function follow(server: WritableServer): Promise<void> {
+    if (server.url !== servers.current()) set(false, new Error('another server has become the primary'));
+    servers.use(server.url);
+    if (server.timeline < latest.timeline) onTimelineBack?.(new Date(latest.sinceMs));
+    if (server.timeline !== latest.timeline) latest = { timeline: server.timeline, sinceMs: options.now() };
     signs.found(isUp());
-    link = openHealthLink(found, {
+    link = openHealthLink(server, {
       ...options,
       commitIntervalMs: options.commitTimeoutMs / 2,
       previousPid: commitPid,
@@ -99,7 +102,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     await link.lost.catch((err: Error) => {
       commitPid = link?.commitPid() ?? null;
       link = null;
-      // A connection that broke says little: what is found next decides.
+      // A broken connection tells little. The next search decides.
       if (err instanceof NotReplicatedError) set(false, err);
     });
   }
@@ -108,9 +111,9 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     while (!stopped) {
       const pause = sleep(searchIntervalMs);
       try {
-        const found = await findWritable(servers, 'perkwire-health');
-        if (stopped) found.connection.destroy();
-        else await follow(found);
+        const server = await findWritable(servers, 'perkwire-health');
+        if (stopped) server.connection.destroy();
+        else await follow(server);
       } catch (err) {
         set(false, err as Error);
       }
@@ -126,7 +129,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     sawAnswer: signs.answers.end,
     sawCommit: signs.commits.end,
     sawFailure: (err) => {
-      // What it stored may be on no replica, and is on them once a later commit is.
+      // The data may be on no replica; it is on all of them once a later commit succeeds.
       if (err instanceof NotReplicatedError) set(false, err);
       link?.askNow(isDiskFull(err));
     },
@@ -141,13 +144,13 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
   };
 }
 
-/** Up or down, and who is told. */
+/** State of the database, and its listeners. */
 function createState(onChange: HealthOptions['onChange']) {
   const listeners: (() => void)[] = [];
   let up = false;
   let frozen = false;
   let becomeKnown = (): void => {};
-  const known = new Promise<void>((resolve) => {
+  const firstState = new Promise<void>((resolve) => {
     becomeKnown = resolve;
   });
   return {
@@ -161,16 +164,16 @@ function createState(onChange: HealthOptions['onChange']) {
     },
     onDown: (listener: () => void) => void listeners.push(listener),
     /** Resolves when the state is first set. */
-    known,
+    known: firstState,
     becomeKnown: () => becomeKnown(),
-    /** No change is reported any more. */
+    /** Stops reporting changes. */
     freeze: () => {
       frozen = true;
     },
   };
 }
 
-/** What was heard of the database, and when that is too little. */
+/** Answers and commits of the database, and when they are overdue. */
 function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   const clock = (): number => performance.now();
   const [answers, ownCommits, commits] = [createSilence(clock), createSilence(clock), createSilence(clock)];
@@ -188,7 +191,7 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   return {
     answers,
     commits,
-    /** A server was found. One that is not known to commit gets the time for its first commit. */
+    /** Called when a server was found. Unless it is known to commit, it gets time for its first commit. */
     found: (isUp: boolean) => {
       answers.end();
       if (isUp) return;
@@ -207,7 +210,10 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
       ownCommits.end();
     },
     clockSkewMs: () => skewMs,
-    /** @returns why the database is unavailable; null where it is not */
+    /**
+     * Checks the deadlines.
+     * @returns why the database is unavailable, or null
+     */
     tick: (): Error | null => {
       const nowMs = clock();
       for (const silence of [answers, ownCommits, commits]) silence.tick(nowMs);
@@ -217,7 +223,7 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   };
 }
 
-/** Runs work on the database; rejects with `unavailable` (503) at once when it is or becomes unavailable. */
+/** Runs work on the database. Rejects with `unavailable` (503) at once if it is or becomes unavailable. */
 export type FailFast = <T>(work: () => Promise<T>) => Promise<T>;
 
 type FailFastHealth = {
@@ -226,7 +232,7 @@ type FailFastHealth = {
   sawFailure: (err: unknown) => void;
 };
 
-/** For work that may be repeated: when the database becomes unavailable, whether it was done is unknown. */
+/** Creates a fail-fast for work that may be repeated: if the database becomes unavailable, its outcome is unknown. */
 export function createFailFast(dbHealth: FailFastHealth): FailFast {
   const underWay = new Set<(err: Error) => void>();
   dbHealth.onDown(() => {
@@ -247,23 +253,26 @@ export function createFailFast(dbHealth: FailFastHealth): FailFast {
 }
 
 /**
- * Time in which nothing was heard, as this process could have heard it: a tick of the event loop that comes late counts
- * as one tick, because what arrived meanwhile is read after it. So a starved process waits longer, by itself.
+ * Time without an answer that this process could have noticed. A late tick of the event loop counts as one tick,
+ * because messages that arrived meanwhile are read after it. So a starved process waits longer.
  */
 export type Silence = {
   /** Something was heard. */
   end: () => void;
   tick: (nowMs: number) => void;
-  /** Time that this process had for hearing something (milliseconds). */
+  /** Time in which this process could have received an answer (milliseconds). */
   availableMs: () => number;
-  /** Time on the clock (milliseconds). */
+  /** Elapsed time of the clock (milliseconds). */
   elapsedMs: () => number;
 };
 
-/** Pause between two ticks (milliseconds). */
+/** Interval between two ticks (milliseconds). */
 export const tickMs = 25;
 
-/** @param clock monotonic, in milliseconds */
+/**
+ * Creates a silence.
+ * @param clock monotonic clock (milliseconds)
+ */
 export function createSilence(clock: () => number): Silence {
   let sinceMs = clock();
   let tickedMs = sinceMs;

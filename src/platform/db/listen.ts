@@ -4,9 +4,9 @@ import type { ServerUrl } from './servers.ts';
 const reconnectMs = 500;
 
 /**
- * Calls back with the payload of each NOTIFY on a channel, over a connection of its own that is opened again when it
- * breaks. After every (re)connect it calls back once with an empty one, because something may have been missed.
- * @returns stops listening
+ * Calls back with the payload of each NOTIFY on a channel. It uses a connection of its own, which is reopened when it
+ * breaks. After every (re)connect it calls back once with an empty payload, because notifications may have been missed.
+ * @returns a function that stops listening
  */
 export function listen(server: ServerUrl, channel: string, onNotify: (payload: string) => void): () => Promise<void> {
   let client: Connection | null = null;

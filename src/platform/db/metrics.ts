@@ -3,14 +3,14 @@ import { Gauge, type Registry } from 'prom-client';
 
 type Pools = Record<'requests' | 'batches', pg.Pool>;
 
-/** Gauges of the connections of this process, and of what it thinks of the database. */
+/** Registers gauges of this process's connections and of its view of the database. */
 export function registerDatabaseMetrics(
   registry: Registry,
   pools: Pools,
   { isUp, clockSkewMs }: { isUp: () => boolean; clockSkewMs: () => number },
 ): void {
   const registers = [registry];
-  const named = Object.entries(pools);
+  const poolEntries = Object.entries(pools);
   new Gauge({
     name: 'perkwire_database_up',
     help: 'Whether this process holds the database for able to commit; while it is 0, requests get 503.',
@@ -35,7 +35,7 @@ export function registerDatabaseMetrics(
     labelNames: ['pool', 'state'],
     registers,
     collect() {
-      for (const [name, pool] of named) {
+      for (const [name, pool] of poolEntries) {
         this.set({ pool: name, state: 'idle' }, pool.idleCount);
         this.set({ pool: name, state: 'busy' }, pool.totalCount - pool.idleCount);
       }
@@ -47,7 +47,7 @@ export function registerDatabaseMetrics(
     labelNames: ['pool'],
     registers,
     collect() {
-      for (const [name, pool] of named) this.set({ pool: name }, pool.options.max);
+      for (const [name, pool] of poolEntries) this.set({ pool: name }, pool.options.max);
     },
   });
   new Gauge({
@@ -56,7 +56,7 @@ export function registerDatabaseMetrics(
     labelNames: ['pool'],
     registers,
     collect() {
-      for (const [name, pool] of named) this.set({ pool: name }, pool.waitingCount);
+      for (const [name, pool] of poolEntries) this.set({ pool: name }, pool.waitingCount);
     },
   });
 }

@@ -4,16 +4,16 @@ import { type Migration, migrationsFolder, readMigrations } from './migration-fi
 import type { Executor } from './pool.ts';
 import { Connection } from './pool.ts';
 
-/** Checksums of an applied migration; null: the build that applied it recorded none. */
+/** Checksums of an applied migration; null if the build that applied it recorded none. */
 type Recorded = { checksum: string | null; sqlChecksum: string | null };
 type Applied = ReadonlyMap<string, Recorded>;
 
 /**
- * Applies the missing migrations, each in its own transaction, forward only. Processes that start together wait for
- * one another on an advisory lock.
- * @param options.signal stops it: the current migration is rolled back
- * @returns the names of the migrations that were applied
- * @throws StartupError when an applied migration does something else than the file of this build
+ * Applies the missing migrations in order, each in its own transaction. Processes that start together wait for each
+ * other on an advisory lock.
+ * @param options.signal aborts the migration; the current one is rolled back
+ * @returns the names of the applied migrations
+ * @throws StartupError if an applied migration differs from the file of this build
  */
 export async function migrate(
   databaseUrl: string,
@@ -45,7 +45,7 @@ export async function migrate(
   }
 }
 
-/** The names of the migrations that are not applied yet; all of them in an empty database. Changes nothing. */
+/** Returns the names of the migrations that are not applied yet, all of them for an empty database. Changes nothing. */
 export async function missingMigrations(executor: Executor, folder: URL = migrationsFolder): Promise<string[]> {
   const names = (await readMigrations(folder)).map(({ name }) => name);
   const table = await executor.query("select to_regclass('schema_migrations') is not null as exists");
@@ -55,14 +55,16 @@ export async function missingMigrations(executor: Executor, folder: URL = migrat
 }
 
 export type SchemaOptions = {
-  /** Whether a schema with migrations that this program does not have yet is accepted: a rollback. */
+  /**
+   * Whether to accept a schema with migrations that this program does not have yet, after a rollback of the program.
+   */
   allowNewer?: boolean;
   folder?: URL;
 };
 
 /**
- * Checks whether this program can use the schema of a database; changes nothing.
- * @throws StartupError when it is newer, or was made by another build
+ * Checks whether this program can use the schema of a database, without changing anything.
+ * @throws StartupError if the schema is newer, or was created by another build
  */
 export async function checkAppliedMigrations(
   executor: Executor,
@@ -79,13 +81,13 @@ export async function checkAppliedMigrations(
     );
 }
 
-/** A way out that keeps the data (docs/operations.md#a-database-of-another-build). */
+/** Hint that keeps the data (docs/operations.md#a-database-of-another-build). */
 const wayOut =
   'Nothing was changed. Run the build that wrote the database, or a release of Perkwire in place of a checkout with ' +
   'edited migrations. The section "A database of another build" in docs/operations.md says how to move the data to ' +
   'this build.';
 
-/** Refuses migrations that were changed or removed after they were applied: the tables are not the expected ones. */
+/** Rejects migrations that were changed or removed after they were applied, because the tables are not as expected. */
 function refuseOtherBuild(applied: Applied, files: readonly Migration[]): void {
   const fileOf = new Map(files.map((file) => [file.name, file]));
   const last = files.at(-1)?.name ?? '';
@@ -116,14 +118,14 @@ async function readApplied(executor: Executor): Promise<Applied> {
 }
 
 /**
- * Lets the server end what it does for this process soon after the process was killed: it would go on for as long as
- * the statement takes, hold the lock, and roll back. Servers on some platforms do not have this.
+ * Makes the server cancel this process's statement soon after the process is killed. Otherwise the statement would run
+ * to its end, holding the lock, and then roll back. Not available on all platforms.
  */
 async function endWithClient(client: pg.Client): Promise<void> {
   await client.query("set client_connection_check_interval = '2s'").catch(() => {});
 }
 
-/** Adds the column that earlier builds did not have. Later starts must not wait for a dump that reads the table. */
+/** Adds the column that earlier builds lack. Later starts must not wait for a dump that reads the table. */
 async function addSqlChecksum(client: pg.Client): Promise<void> {
   const column = await client.query(
     "select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'sql_checksum'",
@@ -132,8 +134,8 @@ async function addSqlChecksum(client: pg.Client): Promise<void> {
 }
 
 /**
- * Records what builds before `sql_checksum` applied, so that a comment that is edited later changes nothing. Their
- * own checksums stay: these builds compare them when they are started again.
+ * Records the SQL checksums of migrations applied by builds before `sql_checksum`, so that later edits of comments have
+ * no effect. Their own checksums stay, because these builds compare them when they are started again.
  */
 async function recordSqlChecksums(client: pg.Client, applied: Applied, files: readonly Migration[]): Promise<void> {
   const unrecorded = files.filter(({ name }) => applied.get(name)?.sqlChecksum === null);
@@ -156,7 +158,7 @@ async function applyOne(client: pg.Client, { name, sql, checksum, sqlChecksum }:
     await client.query(sql);
     await client.query('commit');
   } catch (err) {
-    // A connection that broke has rolled back.
+    // A broken connection has already rolled back.
     await client.query('rollback').catch(() => {});
     throw new Error(`migration ${name} failed: ${(err as Error).message}`, { cause: err });
   }

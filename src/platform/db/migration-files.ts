@@ -5,28 +5,28 @@ import { sqlTokens } from './sql-text.ts';
 export const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 
 /**
- * `checksums.json` of the migrations folder: the checksums that builds have recorded for each file. The first is
- * recorded now, because the previous release compares it; the others are those of texts that differ in comments only.
+ * `checksums.json` of the migrations folder: the checksums that builds have recorded for each file. The first one is
+ * recorded now, because the previous release compares it. The others belong to versions that differ only in comments.
  */
 type ChecksumLock = Readonly<Record<string, readonly string[]>>;
 
 export type Migration = {
   name: string;
   sql: string;
-  /** SHA-256 to record, in hex. */
+  /** SHA-256 to record (hex). */
   checksum: string;
-  /** Every SHA-256 under which this migration was recorded by a build. */
+  /** Every SHA-256 that a build has recorded for this migration. */
   accepted: ReadonlySet<string>;
-  /** SHA-256 of the SQL without comments and white space. */
+  /** SHA-256 of the SQL without comments and white space (hex). */
   sqlChecksum: string;
 };
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** SHA-256 of a migration file, with the line ends of any checkout. */
+/** SHA-256 of a migration file with normalised line ends. */
 export const fileChecksum = (text: string): string => sha256(text.replaceAll('\r\n', '\n'));
 
-/** The migrations of a folder, in their order. */
+/** Reads the migrations of a folder, in order. */
 export async function readMigrations(folder: URL): Promise<Migration[]> {
   const entries = await readdir(folder);
   const lock = entries.includes('checksums.json') ? await readLock(folder) : {};
@@ -35,7 +35,7 @@ export async function readMigrations(folder: URL): Promise<Migration[]> {
     names.map(async (name) => {
       const sql = (await readFile(new URL(name, folder), 'utf8')).replaceAll('\r\n', '\n');
       const own = fileChecksum(sql);
-      // A changed file is not the one that the lock describes.
+      // If the file was changed, the lock does not describe it.
       const recorded = lock[name]?.includes(own) === true ? lock[name] : [own];
       return {
         name,
@@ -48,7 +48,7 @@ export async function readMigrations(folder: URL): Promise<Migration[]> {
   );
 }
 
-/** The checksums of released migrations. */
+/** Reads the checksums of released migrations. */
 export async function readLock(folder: URL): Promise<ChecksumLock> {
   return JSON.parse(await readFile(new URL('checksums.json', folder), 'utf8')) as ChecksumLock;
 }

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { dayMs, dayOf } from '../lib/time.ts';
 import { type Executor, transaction } from './pool.ts';
 
-/** Creates the missing partitions of all partitioned tables, from two days back to a week ahead. */
+/** Creates the missing partitions of all partitioned tables, from two days ago to a week ahead. */
 export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<void> {
   const days = [dayOf(nowMs - 2 * dayMs), dayOf(nowMs + 7 * dayMs)];
   await pool.query('select create_day_partitions($1::date, $2::date)', days);
@@ -10,11 +10,11 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 }
 
 /**
- * Retention: drops the partitions of these tables that begin before a day, each table in a transaction of its own. A
- * drop locks its table, and while it held another one it could deadlock with transactions that use both. It gives up
- * after 2 s, so that other statements do not queue up behind it.
- * @param andThen what belongs to the same transactions
- * @returns partitions dropped (count)
+ * Retention: drops the partitions of these tables that begin before a day, in one transaction per table. A drop locks
+ * its table; while holding a lock on another table, it could deadlock with transactions that use both. It gives up
+ * after 2 s, so that other statements do not queue behind it.
+ * @param andThen further work in the same transactions
+ * @returns the number of dropped partitions
  */
 export async function dropPartitions(
   pool: pg.Pool,
@@ -36,12 +36,12 @@ export async function dropPartitions(
   return dropped;
 }
 
-/** Read at most by a sample (8 kB pages of the table): about 10,000 sessions, however many there are. */
+/** Maximum size of a sample (8 kB pages of the table): about 10,000 sessions, however many there are. */
 const samplePages = 600;
 
 /**
- * How much a sample reads of the days of a partitioned table since an instant, 0 to 1: percent of `tablesample system`,
- * divided by 100.
+ * Share of the partitions since an instant that a sample reads, 0 to 1: the percentage of `tablesample system` divided
+ * by 100.
  */
 export async function sampleShare(executor: Executor, parent: string, sinceMs: number): Promise<number> {
   const { rows } = await executor.query<{ pages: number }>(

@@ -5,7 +5,7 @@ import { type ServerUrl, urlOf } from './servers.ts';
 import { applySettings, sessionSettings } from './session-settings.ts';
 import { type Tls, tlsOf, withoutTls } from './tls.ts';
 
-/** Anything that runs a statement: a pool or one connection inside a transaction. */
+/** Runs statements: a pool, or one connection inside a transaction. */
 export type Executor = Pick<pg.Pool, 'query'>;
 
 export type PoolOptions = {
@@ -13,25 +13,28 @@ export type PoolOptions = {
   size: number;
   applicationName: string;
   onError: (err: Error) => void;
-  /** A statement that takes longer than this ends its connection (milliseconds). Default: 10 s. */
+  /** Timeout of a statement, after which its connection is closed (milliseconds). Default: 10 s. */
   queryTimeoutMs?: number;
 } & Pick<ConnectionOptions, 'settings' | 'onAnswer' | 'signal'>;
 
 const defaultQueryTimeoutMs = 10_000;
 
 /**
- * How long a new connection, or the wait for a free one, may take (milliseconds). A busy machine makes both long
- * without anything being wrong; when the database is unavailable `breakConnections` ends the first, `createFailFast`
- * and the batchers the second.
+ * Timeout for a new connection and for waiting for a free one (milliseconds). Both can take long on a busy machine
+ * without an error. When the database is unavailable, `breakConnections` ends the first, and `createFailFast` and the
+ * batchers end the second.
  */
 const connectTimeoutMs = 10_000;
 
-/** Some statements name a day, and PostgreSQL keeps their plans as long as the connection (seconds). */
+/**
+ * Maximum lifetime of a connection (seconds). Some statements name a day, and PostgreSQL keeps their plans as long as
+ * the connection.
+ */
 const lifetimeS = 86_400;
 
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
-/** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
+/** Creates a pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
 export function createPool(options: PoolOptions): pg.Pool {
   const { url, size, applicationName, onError, queryTimeoutMs = defaultQueryTimeoutMs } = options;
   const { settings, onAnswer, signal } = options;
@@ -44,7 +47,7 @@ export function createPool(options: PoolOptions): pg.Pool {
   };
   const pool = new pg.Pool({
     ...connectionOptions,
-    Client: Connection as unknown as new () => pg.ClientBase, // pg hands it all of these options
+    Client: Connection as unknown as new () => pg.ClientBase, // pg passes all of these options
     stream: () => {
       const socket = new Socket();
       sockets.add(socket);
@@ -65,7 +68,7 @@ export function createPool(options: PoolOptions): pg.Pool {
 }
 
 /**
- * Breaks every connection of a pool; it opens new ones when they are needed. For a database that became unavailable: a
+ * Breaks every connection of a pool, which opens new ones when needed. Used when the database becomes unavailable: a
  * connection to a lost machine would block its user until the query timeout.
  */
 export function breakConnections(pool: pg.Pool): void {
@@ -74,19 +77,22 @@ export function breakConnections(pool: pg.Pool): void {
 
 /** An open transaction. */
 export type Transaction = Executor & {
-  /** Called once after the commit, with the transaction's pool; not when it is rolled back. Must not throw. */
+  /**
+   * Registers a function that is called with the transaction's pool once after the commit, and not after a rollback. It
+   * must not throw.
+   */
   onCommit: (run: (pool: pg.Pool) => void) => void;
 };
 
 const isTransaction = (executor: Executor): executor is Transaction => 'onCommit' in executor;
 
-/** Runs `run` once what `executor` wrote is committed: now, where it is no transaction. */
+/** Calls `run` after the commit of what `executor` wrote, or at once if it is not a transaction. */
 export function whenCommitted(executor: Executor, run: () => void): void {
   if (isTransaction(executor)) executor.onCommit(run);
   else run();
 }
 
-/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+/** Runs `work` in one transaction, which is committed when it resolves and rolled back when it throws. */
 export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   const committed: ((pool: pg.Pool) => void)[] = [];
@@ -108,17 +114,20 @@ export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction
   }
 }
 
-/** Runs `work` in one transaction that only reads, and sees one moment. */
+/** Runs `work` in one read-only transaction with a consistent snapshot. */
 export const readTransaction = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
   transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read, read only');
     return work(executor);
   });
 
-/** Rows that are read at once (count): a few milliseconds of work. */
+/** Number of rows read at once: a few milliseconds of work. */
 const sliceSize = 500;
 
-/** Rows of a statement, slice by slice, by a cursor: in a transaction, which reads one such statement at a time. */
+/**
+ * Yields the rows of a statement in slices, by a cursor. Requires a transaction, which can read one such statement at a
+ * time.
+ */
 export async function* readSlices<Row extends object = Record<string, unknown>>(
   executor: Executor,
   text: string,
@@ -146,8 +155,9 @@ const connectionCodes = new Set([
 ]);
 
 /**
- * Whether an error means that the database could not be reached or could not finish (SQLSTATE classes 08, 53, 57 and
- * driver errors), or not vouch for it, in contrast to an invalid statement. The outcome of a write is then unknown.
+ * Whether an error means that the database could not be reached, could not finish (SQLSTATE classes 08, 53, 57 and
+ * driver errors), or could not confirm the result, in contrast to an invalid statement. The outcome of a write is then
+ * unknown.
  */
 export function isDatabaseUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false;
@@ -158,20 +168,20 @@ export function isDatabaseUnavailable(err: unknown): boolean {
 
 export type ConnectionOptions = Omit<pg.ClientConfig, 'connectionString'> & {
   server: ServerUrl;
-  /** Settings of PostgreSQL beyond `sessionSettings`, such as `{ jit: 'off' }`. */
+  /** Settings of PostgreSQL in addition to `sessionSettings`, such as `{ jit: 'off' }`. */
   settings?: Record<string, string>;
   /** Called for each response of the server. */
   onAnswer?: () => void;
-  /** Once aborted it breaks, and none is made. */
+  /** Breaks the connection when aborted, and prevents a new one. */
   signal?: AbortSignal | undefined;
-  /** How it is encrypted. Default: as the last one that worked. */
+  /** TLS options. Default: those of the last successful connection. */
   tls?: Tls;
 };
 
-/** PostgreSQL's function that waits for replicas; unlike the text of its warnings it is never translated. */
+/** PostgreSQL's function that waits for replicas. Unlike the text of its warnings, it is never translated. */
 const replicationWait = 'SyncRepWaitForLSN';
 
-/** The statement is committed on the primary, and perhaps on no replica: its outcome is unknown. */
+/** The statement is committed on the primary, but perhaps on no replica. Its outcome is unknown. */
 export class NotReplicatedError extends Error {
   /** SQLSTATE statement_completion_unknown. */
   readonly code = '40003';
@@ -184,8 +194,8 @@ type Query = pg.Client['query'];
 type Callback = (err: Error | undefined, result: unknown) => void;
 
 /**
- * Every connection of this program. It breaks when a statement takes longer than `query_timeout`; one timer serves all
- * its statements: with one for each, as in pg, rows outlive every garbage collection but the full ones, and young
+ * Connection class of the whole program. It breaks when a statement takes longer than `query_timeout`. One timer serves
+ * all its statements: with a timer for each, as in pg, rows survive until a full garbage collection, and young
  * collections take 5 ms instead of 0.4.
  */
 export class Connection extends pg.Client {
@@ -226,7 +236,7 @@ export class Connection extends pg.Client {
     this.on('notice', ({ routine }) => {
       if (routine === replicationWait) this.#unreplicated = true;
     });
-    // One that breaks while its settings are made has no other listener yet; its statements fail all the same.
+    // A connection that breaks during its setup has no other listener yet; its statements still fail.
     this.on('error', () => {});
     const stop = (): void => this.destroy(signal?.reason);
     signal?.addEventListener('abort', stop);
@@ -236,7 +246,7 @@ export class Connection extends pg.Client {
     });
   }
 
-  /** Ends the connection at once: an orderly end would wait for a server that hangs. */
+  /** Closes the connection at once. A graceful end would wait for a server that hangs. */
   destroy(reason?: Error): void {
     this.#socket.destroy(reason);
   }

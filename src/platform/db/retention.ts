@@ -2,5 +2,8 @@ import type pg from 'pg';
 
 type RetentionDays = { retentionRawDays: number; retentionRollupDays: number; retentionDeliveryDays: number };
 
-/** Deletes what a module keeps no longer. @returns what was deleted, by name (counts) */
+/**
+ * Deletes a module's expired data.
+ * @returns the numbers of deleted rows, by name
+ */
 export type RetentionStep = (pool: pg.Pool, days: RetentionDays, nowMs: number) => Promise<Record<string, number>>;

@@ -3,23 +3,23 @@ import { StartupError } from '../startup-error.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 import { tlsProblem } from './tls.ts';
 
-/** How long a database that does not answer is waited for by a start (milliseconds). */
+/** How long a start waits for a database that does not answer (milliseconds). */
 export const databaseWaitMs = 30_000;
 
 const retryMs = 250;
 
 type Options = {
-  /** Counted from the first failure. */
+  /** Time limit, counted from the first failure (milliseconds). */
   limitMs?: number;
-  /** What the operator reads after that. */
+  /** Error for the operator after the limit. */
   gaveUp?: (err: Error) => StartupError;
 };
 
 /**
- * A step of the start, repeated while the database is unavailable: one that restarts, or fails over, while a process
- * starts must not end it.
- * @param step may be run again wherever it was broken off
- * @throws StartupError after the limit; at once what the step throws for another reason
+ * Runs a step of the start and repeats it while the database is unavailable, so that a restart or failover does not
+ * abort the start.
+ * @param step must be safe to repeat after any interruption
+ * @throws StartupError after the limit; other errors of the step at once
  */
 export async function retryStart<T>(step: () => Promise<T>, options: Options = {}): Promise<T> {
   const { limitMs = databaseWaitMs, gaveUp = (err) => unavailable(err, limitMs) } = options;
@@ -28,7 +28,7 @@ export async function retryStart<T>(step: () => Promise<T>, options: Options = {
     try {
       return await step();
     } catch (err) {
-      // An error that names its step has the database's as its cause.
+      // An error that names its step has the database's error as its cause.
       const { cause = err } = err as { cause?: unknown };
       if (err instanceof StartupError || !isDatabaseUnavailable(cause) || tlsProblem(cause as Error) !== null)
         throw err;

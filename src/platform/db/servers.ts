@@ -1,20 +1,23 @@
 import { parseServerList } from '../../config/server-list.ts';
 
-/** A server's URL, or what tells the URL of the server that new connections go to. */
+/** A server's URL, or a function that returns the URL for new connections. */
 export type ServerUrl = string | (() => string);
 
 export const urlOf = (server: ServerUrl): string => (typeof server === 'string' ? server : server());
 
-/** The servers that DATABASE_URL lists, of which one is writable (docs/operations.md#replicated-postgresql). */
+/** Servers listed in DATABASE_URL, of which one is writable (docs/operations.md#replicated-postgresql). */
 export type Servers = {
-  /** A URL with one host for each, in the order given. */
+  /** URL of each server, with a single host, in the configured order. */
   all: readonly string[];
-  /** The one that was found to be writable last; the first, before any was. */
+  /** Server that was last found to be writable; the first one before any was found. */
   current: () => string;
   use: (url: string) => void;
 };
 
-/** @param databaseUrl as `parseServerList` takes it */
+/**
+ * Creates the list of servers.
+ * @param databaseUrl in the format of `parseServerList`
+ */
 export function createServers(databaseUrl: string): Servers {
   const all = parseServerList(databaseUrl);
   let current = all[0] as string;
@@ -29,8 +32,8 @@ export function createServers(databaseUrl: string): Servers {
 
 const place = /^[^/]*\/\/(?:[^@/?#]*@)?(?<host>[^/?#]*).*?(?:[?&]host=(?<named>[^&#]*)|$)/;
 
-/** Where a server is, for messages: its host and port, or the folder of its socket. */
+/** Location of a server for messages: its host and port, or the folder of its socket. */
 export function placeOf(url: string): string {
-  const { host = '', named = '' } = place.exec(url)?.groups ?? {};
-  return host === '' ? named.replaceAll(/%2f/gi, '/') : host;
+  const { host = '', named: socketFolder = '' } = place.exec(url)?.groups ?? {};
+  return host === '' ? socketFolder.replaceAll(/%2f/gi, '/') : host;
 }

@@ -1,7 +1,7 @@
 /**
- * The tokens of SQL text without comments, white space, empty statements and `comment on` statements: two texts with
- * equal tokens do the same in a database. String literals, quoted identifiers and dollar-quoted bodies stay as they
- * are, byte for byte.
+ * Tokens of SQL text without comments, white space, empty statements and `comment on` statements. Two texts with equal
+ * tokens have the same effect on a database. String literals, quoted identifiers and dollar-quoted bodies are kept byte
+ * for byte.
  */
 export function sqlTokens(sql: string): string[] {
   const statements: string[][] = [[]];
@@ -17,9 +17,9 @@ export function sqlTokens(sql: string): string[] {
 const isCommentStatement = ([first, second]: readonly string[]): boolean =>
   first?.toLowerCase() === 'comment' && second?.toLowerCase() === 'on';
 
-/*
- * Lexical rules of PostgreSQL (manual, chapter 4.1). Each expression is tried at one position; the first match wins.
- * A prefix such as E, B, X or U& belongs to the literal only where nothing stands between them.
+/**
+ * Lexical rules of PostgreSQL (manual, chapter 4.1). Each expression is tried at one position; the first match wins. A
+ * prefix such as E, B, X or U& belongs to the literal only if it directly precedes it.
  */
 const space = /[ \t\n\r\f\v]+|--[^\n]*/y;
 const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y;
@@ -28,12 +28,12 @@ const escapeContinuation = /'(?:[^'\\]|\\[\s\S]|'')*(?:'|$)/y;
 const plainString = /(?:[uU]&|[A-Za-z])?'(?:[^']|'')*(?:'|$)/y;
 const quotedIdentifier = /(?:[uU]&)?"(?:[^"]|"")*(?:"|$)/y;
 const word = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|\d[\w.]*/y;
-/** An operator ends where a comment begins. */
+/** Operators end before a comment. */
 const operator = /(?:(?!--|\/\*)[-+*/<>=~!@#%^&|`?:])+/y;
 
 function* scan(sql: string): Generator<string> {
   let at = 0;
-  /** Whether a string that follows after a line break continues one with backslash escapes. */
+  /** Whether a string after a line break continues one with backslash escapes. */
   let continues = false;
   let brokeLine = false;
   const take = (expression: RegExp): string | null => {
@@ -63,7 +63,7 @@ function* scan(sql: string): Generator<string> {
   }
 }
 
-/** The comment that begins at a position, to its end or that of the text; comments nest. */
+/** The comment that begins at a position, up to its end or that of the text. Comments nest. */
 function blockComment(sql: string, start: number): string | null {
   if (!sql.startsWith('/*', start)) return null;
   const mark = /\/\*|\*\//g;

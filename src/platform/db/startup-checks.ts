@@ -1,5 +1,5 @@
 import { StartupError } from '../startup-error.ts';
-import { type Found, findWritable, ReadOnlyError } from './find-writable.ts';
+import { findWritable, ReadOnlyError, type WritableServer } from './find-writable.ts';
 import { checkAppliedMigrations, type SchemaOptions } from './migrate.ts';
 import { Connection } from './pool.ts';
 import { retryStart } from './retry-start.ts';
@@ -9,9 +9,9 @@ import { tlsProblem } from './tls.ts';
 const oldestVersion = 14;
 
 /**
- * The URL of the writable server, once it is known that this program can use its database; nothing is changed there
+ * Checks that this program can use the database, without changing anything, and returns the URL of the writable server
  * (docs/operations.md#the-start-ends-with-a-sentence).
- * @param limitMs how long an unreachable or read-only database is waited for
+ * @param limitMs how long to wait for an unreachable or read-only database (milliseconds)
  * @throws StartupError
  */
 export async function openCheckedDatabase(
@@ -30,13 +30,13 @@ export async function openCheckedDatabase(
   return url;
 }
 
-async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Found> {
+async function waitForWritable(databaseUrl: string, limitMs: number): Promise<WritableServer> {
   const servers = createServers(databaseUrl);
   const gaveUp = (err: Error): StartupError => unreachable(err, servers.all, limitMs);
   try {
     return await retryStart(() => findWritable(servers, 'perkwire-start'), { limitMs, gaveUp });
   } catch (err) {
-    // A wrong password or database name does not correct itself; a failover, or a start, does.
+    // A wrong password or database name does not correct itself, but a failover or start does.
     if (err instanceof StartupError) throw err;
     const problem = tlsProblem(err as Error);
     throw new StartupError(`DATABASE_URL: ${problem ?? `${(err as Error).message}. Correct it`}.`);
@@ -74,7 +74,7 @@ async function checkServer(connection: Connection): Promise<void> {
     );
 }
 
-/** Tables of the schema that no extension brought, and whether our list of migrations is among them. */
+/** Counts tables of the schema that no extension created, and checks whether the list of migrations is among them. */
 const tablesSql = `
 select count(*)::int as tables,
   exists (
@@ -97,8 +97,8 @@ async function checkSchema(connection: Connection, options: SchemaOptions): Prom
 }
 
 /**
- * A pooler that shares server connections by transactions hands the one that was used last to the next that begins
- * one: two connections then have the same server process, or one has two.
+ * Detects a pooler in transaction mode. It assigns the most recently used server connection to the next transaction, so
+ * two connections share a server process, or one has two.
  */
 async function checkPooling(first: Connection, url: string): Promise<void> {
   const pidOf = async (connection: Connection): Promise<number | undefined> =>

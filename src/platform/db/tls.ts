@@ -5,15 +5,15 @@ import { type ConnectionOptions, checkServerIdentity, rootCertificates } from 'n
 import { StartupError } from '../startup-error.ts';
 import { placeOf } from './servers.ts';
 
-/** How a connection is encrypted; false: not at all, undefined: as pg does without `sslmode`. */
+/** TLS options of a connection: false for none, undefined for pg's default without `sslmode`. */
 export type Tls = ConnectionOptions | false | undefined;
 
 type Mode = 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full' | 'no-verify';
 
-/** Parameters that this module answers for; pg reads them in another way than libpq does. */
+/** Parameters handled by this module, because pg reads them differently from libpq. */
 const own = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'uselibpqcompat'];
 
-/** The URL of one server without its TLS parameters; with them apart. */
+/** Splits the TLS parameters off the URL of a server. */
 function split(url: string): { plain: string; params: Map<string, string> } {
   const [address = '', query = ''] = url.split(/\?(.*)/s);
   const pairs = query.split('&').filter((pair) => pair !== '');
@@ -26,9 +26,9 @@ function split(url: string): { plain: string; params: Map<string, string> } {
 export const withoutTls = (url: string): string => split(url).plain;
 
 /**
- * The ways in which a server may be connected to, in the order in which libpq tries them (PostgreSQL manual, chapter
- * "SSL Support" of libpq). Sockets of this machine are not encrypted.
- * @throws StartupError when a file cannot be read
+ * Ways to connect to a server, in the order in which libpq tries them (PostgreSQL manual, chapter "SSL Support" of
+ * libpq). Local sockets are not encrypted.
+ * @throws StartupError if a file cannot be read
  */
 export function tlsAttempts(url: string): Tls[] {
   const { params } = split(url);
@@ -51,7 +51,7 @@ function encryption(mode: Mode, params: ReadonlyMap<string, string>, place: stri
     ...(key !== undefined && { key: read('sslkey', key) }),
     ...(passphrase !== undefined && { passphrase }),
   };
-  // As in libpq, a root certificate makes `require` check it.
+  // As in libpq, a root certificate makes `require` verify it.
   if (['no-verify', 'allow', 'prefer'].includes(mode) || (mode === 'require' && root === undefined))
     return { ...client, rejectUnauthorized: false };
   if (root === undefined)
@@ -69,7 +69,7 @@ function encryption(mode: Mode, params: ReadonlyMap<string, string>, place: stri
   };
 }
 
-/** A file in libpq's folder of the user. */
+/** Path of a file in libpq's user folder, if it exists. */
 function existing(name: string): string | undefined {
   const path = join(homedir(), '.postgresql', name);
   return existsSync(path) ? path : undefined;
@@ -84,10 +84,10 @@ function read(name: string, path: string): string {
   }
 }
 
-/** What worked last, by the server's URL: where there are several ways, a connection cannot try them all. */
+/** Options of the last successful connection, by the server's URL. A connection cannot try several ways itself. */
 const working = new Map<string, Tls>();
 
-/** How to connect to a server: as it worked last, else in the first way. */
+/** TLS options for a server: those that worked last, else the first way. */
 export const tlsOf = (url: string): Tls => (working.has(url) ? working.get(url) : tlsAttempts(url)[0]);
 
 export const rememberTls = (url: string, tls: Tls): void => void working.set(url, tls);
@@ -96,10 +96,13 @@ export const rememberTls = (url: string, tls: Tls): void => void working.set(url
 export const isAboutTls = (err: unknown): boolean =>
   err instanceof Error && (lacksTls(err) || (err as { code?: string }).code === '28000');
 
-/** pg has no code for a server that answers "no". */
+/** pg has no error code for a server that refuses TLS. */
 const lacksTls = ({ message }: Error): boolean => message.startsWith('The server does not support SSL');
 
-/** @returns the sentence for an error of certificates or encryption; null: it is another error */
+/**
+ * Describes an error of certificates or encryption.
+ * @returns null for other errors
+ */
 export function tlsProblem(err: Error & { code?: string }): string | null {
   if (lacksTls(err))
     return 'the server does not offer TLS, which sslmode asks for. Switch it on (ssl = on), or use sslmode=prefer';

@@ -4,12 +4,12 @@ import type { Layout } from './layout.ts';
 import type { FileRow } from './open.ts';
 import type { Artefact } from './values.ts';
 
-/** Rows that are named (count), and share of the rows that may be refused. */
+/** Maximum number of errors in a response, and maximum share of rejected rows. */
 const maxErrors = 100;
 const maxBadShare = 0.01;
 const sampleRows = 5;
 
-/** Longest value of a sample (characters). */
+/** Maximum length of a value in a sample (characters). */
 const maxSampleText = 200;
 
 const badRow = Type.Object({
@@ -40,7 +40,7 @@ export const fileWarning = Type.Object(
 
 export type FileWarning = Static<typeof fileWarning>;
 
-/** The answer to `?dry_run=true` of every import (docs/reading-input.md#files). */
+/** Response to `?dry_run=true` of every import (docs/reading-input.md#files). */
 export const dryRunView = Type.Object(
   {
     separator: Type.Union([Type.Literal(','), Type.Literal(';'), Type.Literal('\t'), Type.Null()], {
@@ -74,15 +74,15 @@ export type DryRunView = Static<typeof dryRunView>;
 
 type RowValues = Readonly<Record<string, string>>;
 
-/** Why a row cannot be loaded. `column`: the one that is wrong, if it is named. */
+/** Reason why a row cannot be loaded. `column` names the invalid column, if known. */
 type RowProblem = { column?: string; message: string };
 
 export type FileCounter = {
-  /** Counts a row that can be loaded. `values`: by role, as they are read. */
+  /** Counts a valid row. `values` returns its parsed values by role. */
   accept: (row: FileRow, values: () => RowValues) => void;
-  /** Counts a row that cannot be loaded, with every line that it covers. */
+  /** Counts an invalid row, with all lines that it covers. */
   refuse: (row: FileRow, problem: RowProblem, values: () => RowValues) => void;
-  /** Counts an accepted row as one that cannot be loaded after all. */
+  /** Recounts an accepted row as invalid. */
   withdraw: (line: number, problem: RowProblem) => void;
   addDuplicate: () => void;
   addArtefact: (artefact: Artefact | null) => void;
@@ -90,12 +90,15 @@ export type FileCounter = {
   rows: () => number;
   bad: () => number;
   errors: () => Static<typeof badRow>[];
-  /** @throws AppError invalid_request with lines: more than 1 % of the rows are refused, and `isPartial` is false */
+  /**
+   * Checks the share of rejected rows.
+   * @throws AppError invalid_request with lines if more than 1 % of the rows are rejected and `isPartial` is false
+   */
   requireFewBad: (isPartial: boolean) => void;
   view: () => DryRunView;
 };
 
-/** Counts the rows of an import for its answer. */
+/** Counts the rows of an import for its response. */
 export function createFileCounter(layout: Layout): FileCounter {
   let [rows, bad, duplicates] = [0, 0, 0];
   const artefacts: Record<Artefact, number> = { apostrophe: 0, formula: 0 };

@@ -1,17 +1,17 @@
 import { AppError } from '../errors.ts';
 import { createPacer } from '../lib/slices.ts';
 
-/** Bytes that are parsed between two pauses (count): about a millisecond of work. */
+/** Number of bytes parsed between two pauses: about a millisecond of work. */
 const sliceBytes = 16 * 1024;
 
-/** Bytes at the start of a file that show its encoding and its type (count). */
+/** Number of bytes at the start of a file that are used to detect its encoding and type. */
 const probeBytes = 1024;
 
 export type FileSource = Buffer | AsyncIterable<Buffer>;
 
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
 
-/** First bytes of files that are no text, and what to do instead. */
+/** Magic bytes of files that are not text, with advice for the user. */
 const otherTypes: readonly [string, string][] = [
   ['504b0304', 'The file is a workbook or an archive. Save the sheet as CSV (UTF-8) first.'],
   ['d0cf11e0', 'The file is an Excel workbook. Save the sheet as CSV (UTF-8) first.'],
@@ -23,8 +23,8 @@ const otherTypes: readonly [string, string][] = [
 
 /**
  * Decodes a file to slices of UTF-8 without a byte order mark, and pauses between them so that requests do not wait.
- * UTF-16 is converted, also where it has no byte order mark.
- * @throws AppError invalid_request for files that are no text
+ * UTF-16 is converted, even without a byte order mark.
+ * @throws AppError invalid_request for files that are not text
  */
 export async function* decodeFile(source: FileSource): AsyncGenerator<Buffer, void> {
   const pace = createPacer();
@@ -50,7 +50,10 @@ export async function* decodeFile(source: FileSource): AsyncGenerator<Buffer, vo
   yield decode(null);
 }
 
-/** @returns a function that decodes a chunk, or what is left at the end (null) */
+/**
+ * Creates a decoder for a file.
+ * @returns a function that decodes a chunk, or the rest at the end (null)
+ */
 function createDecoder(head: Buffer): (chunk: Buffer | null) => Buffer {
   const hex = head.subarray(0, 4).toString('hex');
   const other = otherTypes.find(([magic]) => hex.startsWith(magic));

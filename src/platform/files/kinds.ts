@@ -1,10 +1,10 @@
 /** Share of the other values that must agree for the first one to stand out. */
 const minShare = 0.9;
 
-/** Values from which agreement in case or length says something (count). */
+/** Minimum number of values from which on agreement in case or length is significant. */
 const minValues = 4;
 
-/** A property of values. `few`: it also says something of few values. */
+/** A property of values. `few` means that it is significant even for few values. */
 type Kind = { has: (value: string) => boolean; few: boolean; first: boolean; text: string };
 
 /** Properties that codes and ids have and headings lack (`first` false), or the other way round. */
@@ -22,8 +22,8 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * Describes how the first value of a column differs in kind from the others, as a header does.
- * @returns null: it does not
+ * Describes how the first value of a column differs from the others, as a header does.
+ * @returns null if it does not differ
  */
 export function describeKind(first: string, others: readonly string[]): string | null {
   if (others.length === 0 || first === '') return null;

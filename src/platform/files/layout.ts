@@ -3,32 +3,35 @@ import { describeKind } from './kinds.ts';
 import { comparableName, createRoleFinder, type FileFormat } from './names.ts';
 import { type FileRecord, parseSample, type Separator, separators } from './parse.ts';
 
-/** What a call says of its file; null: Perkwire finds out. `column`: name or number of the identifier's column. */
+/**
+ * Layout that a call specifies for its file; null detects it. `column` is the name or number of the identifier's
+ * column.
+ */
 export type LayoutOptions = { header: 'present' | 'absent' | null; column: string | null };
 
-/** A column and how the import uses it; null: not at all. `name` is null without a header. */
+/** A column with its role in the import; a null role is ignored. `name` is null without a header. */
 type FileColumn = { name: string | null; role: string | null };
 
 export type Layout = {
-  /** null: the file has one column. */
+  /** Separator; null if the file has one column. */
   separator: Separator | null;
   hasHeader: boolean;
   columns: readonly FileColumn[];
-  /** Line and bytes at which the records begin, after a `sep=` line. */
+  /** Line and byte offset at which the records begin, after a `sep=` line. */
   firstLine: number;
   skippedBytes: number;
   /** Whether another separator fits as well. */
   isSeparatorUnsure: boolean;
 };
 
-/** Records that are looked at (count), and columns that a file may have (count). */
+/** Number of records used for detection, and maximum number of columns. */
 const sampleRecords = 100;
 const maxColumns = 1000;
 
-/** Share of the records that must have more than one field for a separator to be one. */
+/** Minimum share of records that must have more than one field for a separator to be accepted. */
 const minShare = 0.5;
 
-/** A file in which spreadsheets are told the separator. */
+/** First line that tells spreadsheets the separator. */
 const separatorLine = /^"?sep=(.)"?[,;\t]*(?:\r\n|\n|\r|$)/i;
 
 type Sample = { separator: Separator | null; records: FileRecord[]; isUnsure: boolean };
@@ -44,12 +47,12 @@ export function detectLayout<Role extends string>(
   options: LayoutOptions,
 ): Layout {
   const [line = '', mark] = separatorLine.exec(head) ?? [];
-  const named = separators.find((separator) => separator === mark) ?? null;
-  if (mark !== undefined && named === null) throw unsupportedSeparator(mark);
+  const declared = separators.find((separator) => separator === mark) ?? null;
+  if (mark !== undefined && declared === null) throw unsupportedSeparator(mark);
   const text = head.slice(line.length);
   const roleOf = createRoleFinder(format);
   const isStrict = format.required !== undefined;
-  const sample = chooseSample(text, { named, roleOf, isStrict, mayHaveHeader: options.header !== 'absent' });
+  const sample = chooseSample(text, { declared, roleOf, isStrict, mayHaveHeader: options.header !== 'absent' });
   const [first] = sample.records;
   const places = {
     separator: sample.separator,
@@ -74,10 +77,10 @@ const patternsOf = ({
 
 type RoleFinder = (name: string) => string | null;
 
-type Choice = { named: Separator | null; roleOf: RoleFinder; isStrict: boolean; mayHaveHeader: boolean };
+type Choice = { declared: Separator | null; roleOf: RoleFinder; isStrict: boolean; mayHaveHeader: boolean };
 
-function chooseSample(text: string, { named, roleOf, isStrict, mayHaveHeader }: Choice): Sample {
-  const candidates = (named === null ? separators : [named]).map((separator) => {
+function chooseSample(text: string, { declared, roleOf, isStrict, mayHaveHeader }: Choice): Sample {
+  const candidates = (declared === null ? separators : [declared]).map((separator) => {
     const records = parseSample(text, { separator: [separator], isStrict }, sampleRecords);
     const cells = records[0]?.cells ?? [];
     if (cells.length > maxColumns)
@@ -88,9 +91,9 @@ function chooseSample(text: string, { named, roleOf, isStrict, mayHaveHeader }: 
     return { separator, records, names, isSplit, share };
   });
   const [any] = candidates;
-  if (named !== null && any !== undefined) return { separator: named, records: any.records, isUnsure: false };
+  if (declared !== null && any !== undefined) return { separator: declared, records: any.records, isUnsure: false };
   const byNames = candidates.filter(({ names, isSplit }) => isSplit && names > 0).sort((a, b) => b.names - a.names);
-  // Files of countries that write 12,50 separate with semicolons, so the comma comes last.
+  // In countries that write 12,50, files are separated by semicolons, so the comma comes last.
   const byShare = candidates.filter(({ isSplit, share }) => isSplit && share >= minShare).reverse();
   byShare.sort((a, b) => b.share - a.share);
   const isOneName = candidates.some(({ names, isSplit }) => names > 0 && !isSplit);
@@ -110,7 +113,7 @@ type Columns = { hasHeader: boolean; columns: readonly FileColumn[] };
 
 type Listing = { roleOf: RoleFinder; patterns: readonly [string, RegExp][]; options: LayoutOptions };
 
-/** The columns of a list of identifiers, whose file may have no header. */
+/** Columns of a list of identifiers, whose file may have no header. */
 function listColumns(
   records: readonly FileRecord[],
   identifiers: readonly string[],
@@ -120,21 +123,21 @@ function listColumns(
   const names = first.map((cell) => cell.trim());
   const roles = names.map((name) => (options.header === 'absent' ? null : roleOf(name)));
   const isIdentifier = (role: string | null): boolean => role !== null && identifiers.includes(role);
-  const chosen = options.column === null ? null : columnAt(options.column, { first: names, roleOf, options });
-  const known = roles.flatMap((role, at) => (isIdentifier(role) ? [at] : []));
-  if (chosen === null && known.length > 1)
+  const selected = options.column === null ? null : columnAt(options.column, { first: names, roleOf, options });
+  const candidates = roles.flatMap((role, at) => (isIdentifier(role) ? [at] : []));
+  if (selected === null && candidates.length > 1)
     throw ambiguous(
       records,
-      `Several columns can hold the value: ${known.map((at) => names[at]).join(', ')}. ${byColumn}`,
+      `Several columns can hold the value: ${candidates.map((at) => names[at]).join(', ')}. ${byColumn}`,
     );
-  const at = chosen?.at ?? known[0] ?? (names.length === 1 ? 0 : null);
+  const at = selected?.at ?? candidates[0] ?? (names.length === 1 ? 0 : null);
   if (at === null) throw unknownHeader(records);
-  const isNamed = roles.some((role) => role !== null) || chosen?.isName === true;
+  const isNamed = roles.some((role) => role !== null) || selected?.isName === true;
   const hasHeader = options.header === null ? isNamed || isHeaderByKind(records, at) : options.header === 'present';
   const nameOf = (index: number): string | null => (hasHeader ? (names[index] ?? '') : null);
   const own = hasHeader && isIdentifier(roles[at] ?? null) ? (roles[at] as string) : null;
-  const role = own ?? chosen?.role ?? (identifiers[0] as string);
-  if (own === null && chosen?.role == null) refuseOtherKind(records, at, { hasHeader, role, patterns });
+  const role = own ?? selected?.role ?? (identifiers[0] as string);
+  if (own === null && selected?.role == null) refuseOtherKind(records, at, { hasHeader, role, patterns });
   const columns = names.map((_, index): FileColumn => {
     if (index === at) return { name: nameOf(index), role };
     const other = hasHeader ? (roles[index] ?? null) : null;
@@ -148,7 +151,7 @@ const byColumn = 'Name the column: ?column=customer_id or ?column=2.';
 
 type Chosen = { at: number; isName: boolean; role: string | null };
 
-/** The column that a call names. */
+/** Finds the column that a call specifies. */
 function columnAt(
   column: string,
   { first, roleOf, options }: { first: readonly string[]; roleOf: RoleFinder; options: LayoutOptions },
@@ -159,18 +162,21 @@ function columnAt(
     if (Number(column) > first.length) throw refuse(`the file has ${first.length} columns`);
     return { at: Number(column) - 1, isName: false, role: null };
   }
-  const wanted = comparableName(column);
-  const matches = first.flatMap((name, at) => (comparableName(name) === wanted && wanted !== '' ? [at] : []));
+  const wantedName = comparableName(column);
+  const matches = first.flatMap((name, at) => (comparableName(name) === wantedName && wantedName !== '' ? [at] : []));
   if (matches.length > 1) throw refuse('is the name of several columns');
   const [at] = matches;
   if (at !== undefined && options.header !== 'absent') return { at, isName: true, role: null };
   const role = roleOf(column);
-  // A list without a header: the name says what its values are.
+  // In a list without a header, the name tells the role of its values.
   if (first.length === 1 && role !== null) return { at: 0, isName: false, role };
   throw refuse('is the name of no column');
 }
 
-/** @throws AppError ambiguous_header: the first value differs in kind from the others */
+/**
+ * Whether the first value is a header, judged by the other values.
+ * @throws AppError ambiguous_header if it differs from them in kind but may be a value
+ */
 function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
   const [first = '', ...others] = records.map(({ cells }) => (cells[at] ?? '').trim());
   const difference = describeKind(first, others);
@@ -183,7 +189,7 @@ function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
 
 type Kind = { hasHeader: boolean; role: string; patterns: readonly [string, RegExp][] };
 
-/** Refuses values that look like those of another role, such as hashes for ids. */
+/** Rejects values that look like those of another role, such as hashes instead of ids. */
 function refuseOtherKind(records: readonly FileRecord[], at: number, { hasHeader, role, patterns }: Kind): void {
   const values = records.slice(hasHeader ? 1 : 0).map(({ cells }) => (cells[at] ?? '').trim());
   for (const [other, pattern] of patterns) {
@@ -210,7 +216,7 @@ function requireColumns(first: readonly string[], required: readonly string[], r
   return columns;
 }
 
-/** First rows of a file, as an error shows them. */
+/** First rows of a file, for an error message. */
 const firstRows = (records: readonly FileRecord[]) =>
   records.slice(0, 5).map(({ line, cells }) => ({
     path: `/lines/${line}`,

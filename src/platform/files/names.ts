@@ -1,4 +1,4 @@
-/** Name of a column in the form in which names are compared: letters and digits only, without case and accents. */
+/** Normalises the name of a column for comparison: only letters and digits, without case and accents. */
 export const comparableName = (name: string): string =>
   name
     .normalize('NFKD')
@@ -6,28 +6,28 @@ export const comparableName = (name: string): string =>
     .toLowerCase()
     .replaceAll('ß', 'ss');
 
-/** Columns that an import understands: the names of each role, as systems export them. */
+/** Columns of an import: for each role, the names that exporting systems use. */
 type ColumnNames<Role extends string> = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * Format of an import. `identifiers`: the roles of which a file has exactly one column; a file with that column only
- * needs no header. `required`: roles of which all are needed, for files that always have a header.
+ * Format of an import. A file has exactly one column with one of the roles in `identifiers`; if that is its only
+ * column, it needs no header. `required` lists roles that must all be present, for files that always have a header.
  */
 export type FileFormat<Role extends string> = {
   columns: ColumnNames<Role>;
-  /** A further role by the name of a column, such as a language; null: none. */
+  /** Further role by the name of a column, such as a language; null if there is none. */
   otherColumn?: (name: string) => string | null;
 } & (
   | {
       identifiers: readonly [Role, ...Role[]];
-      /** Values of a role that would be taken for those of another one without a header. */
+      /** Values of a role that could be mistaken for those of another role without a header. */
       patterns?: Readonly<Partial<Record<Role, RegExp>>>;
       required?: never;
     }
   | { required: readonly Role[]; identifiers?: never; patterns?: never }
 );
 
-/** @returns a function from the name of a column to its role */
+/** Creates a function that returns the role of a column by its name. */
 export function createRoleFinder<Role extends string>({
   columns,
   otherColumn = () => null,

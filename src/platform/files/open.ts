@@ -3,15 +3,15 @@ import { detectLayout, type Layout, type LayoutOptions } from './layout.ts';
 import type { FileFormat } from './names.ts';
 import { type FileRecord, parseRecords, separators } from './parse.ts';
 
-/** Bytes from which the layout is detected (count). */
+/** Number of bytes from which the layout is detected. */
 const headBytes = 32 * 1024;
 
-/** A row of a file, or why it is none. `cells` are in the order of the layout's columns. */
+/** A row of a file, or the problem with it. `cells` are in the order of the layout's columns. */
 export type FileRow = { line: number; lines: number; cells: readonly string[]; problem: string | null };
 
 export type DelimitedFile = {
   layout: Layout;
-  /** The rows below the header, in batches, of which some are empty. Can be read once. */
+  /** Rows below the header, in batches, some of which may be empty. Can be read only once. */
   batches: AsyncGenerator<FileRow[], void>;
 };
 
@@ -48,7 +48,7 @@ export async function openDelimitedFile<Role extends string>(
   return { layout, batches: readRows(records, layout, isStrict) };
 }
 
-/** A text up to its last line end; a text of one line as it is. */
+/** The text up to its last line end, or all of it if it has one line. */
 function wholeLines(text: string, isWhole: boolean): string {
   const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r'));
   return isWhole || end < 0 ? text : text.slice(0, end);

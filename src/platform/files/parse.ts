@@ -5,15 +5,15 @@ import { AppError } from '../errors.ts';
 export type Separator = ',' | ';' | '\t';
 export const separators: readonly Separator[] = [',', ';', '\t'];
 
-/** Longest record (bytes), most fields of one, and most lines without a value in a file (count). */
+/** Maximum size of a record (bytes), number of fields in a record, and number of lines without a value in a file. */
 const maxRecordBytes = 1024 * 1024;
 const maxFields = 2000;
 const maxBlankLines = 2_000_000;
 
-/** A record of a file. `line`: where it begins, from 1. `lines`: how many it covers (count). */
+/** A record of a file. `line` is its first line, from 1; `lines` is the number of lines it covers. */
 export type FileRecord = { line: number; lines: number; cells: string[] };
 
-/** `isStrict`: a quote inside of an unquoted value, or text after a quoted one, refuses the file. */
+/** Options of the parser. `isStrict` rejects a quote inside an unquoted value, and text after a quoted value. */
 type Parsing = { separator: readonly Separator[]; isStrict: boolean };
 
 const optionsOf = ({ separator, isStrict }: Parsing) => ({
@@ -25,10 +25,10 @@ const optionsOf = ({ separator, isStrict }: Parsing) => ({
 });
 
 /**
- * Parses slices of UTF-8 to records, all of a slice at once; records without a value are left out. Memory is bounded by
- * the longest record.
+ * Parses slices of UTF-8 to records, one slice at a time. Records without a value are skipped. Memory is bounded by the
+ * longest record.
  * @param firstLine line number of the first slice
- * @throws AppError invalid_request with the line of a quote that is misplaced or never closed, or of a long record
+ * @throws AppError invalid_request with the line of a misplaced or unclosed quote, or of a long record
  */
 export async function* parseRecords(
   slices: AsyncIterable<Buffer>,
@@ -36,10 +36,10 @@ export async function* parseRecords(
   firstLine = 1,
 ): AsyncGenerator<FileRecord[], void> {
   const parser = parse(optionsOf(parsing));
-  parser.on('error', () => {}); // the write that fails rejects with it
+  parser.on('error', () => {}); // the failing write rejects with the error
   let line = firstLine;
   let blankLines = 0;
-  /** Bytes since the last record. */
+  /** Number of bytes since the last record. */
   let openBytes = 0;
   const take = (): FileRecord[] => {
     const records: FileRecord[] = [];
@@ -83,7 +83,7 @@ export async function* parseRecords(
   }
 }
 
-/** The first records of a text that may break off; what cannot be parsed ends them. */
+/** Parses the first records of a text that may be truncated. It stops at the first error. */
 export function parseSample(text: string, parsing: Parsing, maxRecords: number): FileRecord[] {
   const records: FileRecord[] = [];
   let line = 1;
@@ -97,12 +97,15 @@ export function parseSample(text: string, parsing: Parsing, maxRecords: number):
   try {
     parseSync(text, { ...optionsOf(parsing), to: maxRecords, on_record: onRecord });
   } catch {
-    // The whole file tells what is wrong, and where.
+    // Parsing the whole file reports the error with its position.
   }
   return records;
 }
 
-/** Removes the blank cells at the end. @returns whether none is left */
+/**
+ * Removes trailing blank cells.
+ * @returns whether no cell is left
+ */
 function isBlank(cells: string[]): boolean {
   while (cells.length > 0 && (cells.at(-1) as string).trim() === '') cells.pop();
   return cells.length === 0;
@@ -119,7 +122,7 @@ function refuseAt(line: number, message: string): never {
   throw new AppError('invalid_request', { details: [{ path: `/lines/${line}`, message }] });
 }
 
-/** The parser's errors as those of a file. */
+/** Converts the parser's errors to those of a file. */
 function misread(err: unknown, line: number): unknown {
   const { code = '' } = err as { code?: string };
   if (!/^(CSV_|INVALID_)/.test(code)) return err;

@@ -17,7 +17,10 @@ const querySchema = Type.Object(fileQuery);
 
 export type FileOptions = LayoutOptions & { isDryRun: boolean; isPartial: boolean };
 
-/** Options of an import by its query. @throws AppError invalid_request */
+/**
+ * Parses the options of an import.
+ * @throws AppError invalid_request
+ */
 export function readFileOptions(query: unknown): FileOptions {
   const { header, column, dry_run, partial } = query as Static<typeof querySchema>;
   return {

@@ -1,10 +1,16 @@
 import { randomInt } from 'node:crypto';
 
-/** Values that occurred before. */
+/** Set of values that occurred before. */
 export type ValueSet = {
-  /** @returns whether the value is new */
+  /**
+   * Adds a value.
+   * @returns whether it is new
+   */
   add: (bytes: Uint8Array, start: number, end: number) => boolean;
-  /** @returns whether the value is new */
+  /**
+   * Adds a text.
+   * @returns whether it is new
+   */
   addText: (text: string) => boolean;
   /** Number of values. */
   size: () => number;
@@ -12,12 +18,12 @@ export type ValueSet = {
 
 const maxLoad = 0.6;
 
-/** A set of many parts grows a part at a time, so that no turn of the event loop holds all its codes (count). */
+/** Number of parts. They grow one at a time, so that no turn of the event loop rehashes all codes. */
 const parts = 256;
 
 /**
- * A set of 64-bit hashes in typed arrays: ten million codes take 128 MB and two seconds, as a `Set` of texts they take
- * 1 GB. The hashes are keyed at random, and two of ten million codes have the same one in 1 of 300,000 cases.
+ * A set of 64-bit hashes in typed arrays. Ten million codes take 128 MB and two seconds; a `Set` of texts takes 1 GB.
+ * The hashes are keyed at random; the probability that two of ten million codes have the same hash is 1 in 300,000.
  */
 export function createValueSet(): ValueSet {
   const seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
@@ -51,7 +57,10 @@ export function createValueSet(): ValueSet {
   return set;
 }
 
-/** @returns whether the hash is new */
+/**
+ * Adds a hash.
+ * @returns whether it is new
+ */
 type Put = (high: number, low: number) => boolean;
 
 function createPart(): Put {
@@ -61,13 +70,13 @@ function createPart(): Put {
 
   function put(high: number, low: number): boolean {
     for (let at = low & (capacity - 1); ; at = (at + 1) & (capacity - 1)) {
-      const found = slots[2 * at] as number;
-      if (found === 0) {
+      const slotHigh = slots[2 * at] as number;
+      if (slotHigh === 0) {
         slots[2 * at] = high;
         slots[2 * at + 1] = low;
         return true;
       }
-      if (found === high && slots[2 * at + 1] === low) return false;
+      if (slotHigh === high && slots[2 * at + 1] === low) return false;
     }
   }
 

@@ -1,21 +1,21 @@
-/** What a spreadsheet put around a value: an apostrophe, or `="…"`. */
+/** Text that a spreadsheet put around a value: an apostrophe, or `="…"`. */
 export type Artefact = 'apostrophe' | 'formula';
 
 export type CleanValue = { value: string; artefact: Artefact | null } | { problem: string };
 
-/** A value that is taken as it is: printable ASCII without blanks at its ends, and without artefacts. */
+/** Matches values that need no cleaning: printable ASCII without surrounding blanks and artefacts. */
 const plain = /^[!#-&(-<>-~](?:[ !#-~]*[!#-~])?$/;
 
 /** Text for "no value" in exports of databases and programs, and errors of spreadsheets. */
 const placeholder =
   /^(?:\\N|n\/a|null|\(null\)|none|nan|undefined|\[object Object\]|#(?:N\/A|REF!|NAME\?|VALUE!|NULL!|DIV\/0!|NUM!))$/i;
 
-/** A long number that a spreadsheet has rounded. */
+/** Matches a long number that a spreadsheet has rounded. */
 const rounded = /^\d[.,]\d+E\+\d{2,}$/i;
 
 /**
- * Cleans an identifier or a code: blanks and tabs around it and artefacts of spreadsheets are removed. All else that
- * cannot be seen refuses the value.
+ * Cleans an identifier or a code: removes surrounding blanks and tabs, and artefacts of spreadsheets. Values with other
+ * invisible characters are rejected.
  */
 export function cleanValue(cell: string): CleanValue {
   if (plain.test(cell) && !isSuspicious(cell)) return { value: cell, artefact: null };
@@ -49,7 +49,7 @@ const isSuspicious = (value: string): boolean => placeholder.test(value) || roun
 
 const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, '');
 
-/** A value as samples show it: cleaned where it can be. */
+/** A value for samples, cleaned if possible. */
 export function shownValue(cell: string): string {
   const clean = cleanValue(cell);
   return 'value' in clean ? clean.value : cell;

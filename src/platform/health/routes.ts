@@ -24,13 +24,13 @@ const wrongMethod = Type.Ref('Error');
 type HealthDeps = {
   dbHealth: DatabaseHealth;
   catalogVersion: () => number;
-  /** null: there is none. */
+  /** Event log; null if there is none. */
   eventLog: { isUp: () => boolean } | null;
 };
 
 /**
- * Live: the process runs. Ready: the database can commit, and agrees on the time
- * (docs/reference/operations-health.md#health).
+ * Registers the health routes. Live means that the process runs; ready means that the database can commit and the
+ * clocks agree (docs/interface.md#health).
  */
 export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLog }: HealthDeps): Promise<void> {
   app.get(

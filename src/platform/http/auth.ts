@@ -6,47 +6,50 @@ import { type KeyRestrictions, type RestrictedRequest, refusalOf } from './key-r
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `requireKey`; its type is the catalogue's (`callerOf`). */
+    /** Set by `requireKey`. Its type is defined by the catalogue (`callerOf`). */
     caller: unknown;
   }
 }
 
-/** Names what keys and users may do. Modules hand theirs in (management/unit-of-work.ts). */
+/** Name of something that keys and users may do. Modules register their permissions (management/unit-of-work.ts). */
 export type Permission = string;
 
-/** The rate limit of the key with this id: calls a second, and as many at once. Other keys may share it. */
+/** The rate limit of the key with this id: calls per second, and the same number at once. Other keys may share it. */
 export type KeyLimit = { id: number; perS: number };
 
-/** What a key is good for. A call counts against all of its limits. */
+/** What a key allows. A call counts against all of its limits. */
 export type KeyGrant<Caller> = {
   permissions: ReadonlySet<Permission>;
   limits: readonly KeyLimit[];
-  /** null: none but its permissions. */
+  /** Restrictions beyond its permissions; null for none. */
   restrictions: KeyRestrictions | null;
   caller: Caller;
 };
 
 export type AuthDeps<Caller> = {
-  /** The grant of a presented secret; null where it is unknown or expired. */
+  /** Returns the grant of a presented secret, or null if it is unknown or expired. */
   findKey: (secret: string) => KeyGrant<Caller> | null;
   now: () => number;
-  /** Is told of each call that is admitted. */
+  /** Called for each admitted call. */
   used: (caller: Caller) => void;
 };
 
-/** Where a key may be presented. */
+/** Parts of a request where a key may be presented. */
 export type KeySource = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
 
 export type Authenticator<Caller> = {
-  /** @throws AppError missing_key, unknown_key, permission_denied, too_many_requests */
+  /**
+   * Returns the caller of a request.
+   * @throws AppError missing_key, unknown_key, permission_denied, too_many_requests
+   */
   identify: (source: KeySource & RestrictedRequest, permission: Permission, ...alternatives: Permission[]) => Caller;
-  /** A hook that admits keys with one of these permissions and sets `request.caller`. */
+  /** Creates a hook that admits keys with one of these permissions and sets `request.caller`. */
   requireKey: (permission: Permission, ...alternatives: Permission[]) => preValidationHookHandler;
 };
 
 /**
- * Key checks of docs/reference/access-and-errors.md#api-keys: query `api_key`, query `accountId`, `Authorization:
- * Bearer`, body `key`, body `api_key`; the first one wins.
+ * Checks keys as described in docs/interface.md#keys: query `api_key`, query `accountId`, `Authorization: Bearer`, body
+ * `key`, body `api_key`. The first one wins.
  */
 export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
   const takeFromKey = createRateLimit(now);
@@ -72,7 +75,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
 
   return {
     identify,
-    // With a callback: the promise of an async hook costs more than the check.
+    // This hook uses a callback, because the promise of an async hook costs more than the check.
     requireKey:
       (permission, ...alternatives) =>
       (request, _reply, done) => {
@@ -86,10 +89,13 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
   };
 }
 
-/** The hex digest under which an API key is stored. Keys are long and random, so one fast hash is enough. */
+/** Hash under which an API key is stored (hex). Keys are long and random, so one fast hash is enough. */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex');
 
-/** @throws AppError unknown_key where it is no text */
+/**
+ * Returns the key that a request presents, or null.
+ * @throws AppError unknown_key if it is not a text
+ */
 export function presentedKey(source: KeySource): string | null {
   const query = source.query as Record<string, unknown>;
   const body = (typeof source.body === 'object' && source.body !== null ? source.body : {}) as Record<string, unknown>;

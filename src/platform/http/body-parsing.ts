@@ -5,30 +5,28 @@ import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
 import { parseExactJson } from '../lib/exact-json.ts';
 
-/** Bodies may hold this much after decompression (bytes); more is answered 413. */
+/** Maximum size of a body after decompression (bytes). Larger ones are answered with 413. */
 export const maxBodyBytes = 64 * 1024;
 
-/**
- * Nesting of a body (count): far beyond what any call asks for, and far below what a recursive walk over it can bear.
- */
+/** Maximum nesting depth of a body: far beyond any valid call, and far below what a recursive walk can handle. */
 const maxDepth = 64;
 
 /**
- * Values and members of a body (count), far beyond what any call asks for: made-up names cost 2 µs each to read, and
+ * Maximum number of values and members of a body, far beyond any valid call. Invented names cost 2 µs each to read, and
  * other requests wait meanwhile.
  */
 const maxValues = 50_000;
 const maxMembers = 10_000;
-/** A single text of a body (characters): patterns are tried on whole ones. */
+/** Maximum length of a text in a body (characters), because patterns are matched on whole texts. */
 const maxTextLength = 1_000_000;
 
-/** A preValidation hook for calls that may come without a body: none is judged like an empty one. */
+/** preValidation hook for calls with an optional body. A missing body is treated as an empty one. */
 export function emptyBodyByDefault(request: { body: unknown }, _reply: unknown, done: () => void): void {
   request.body ??= {};
   done();
 }
 
-/** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
+/** Accepts JSON bodies, plain or compressed. An empty body counts as missing, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, {
     global: false,
@@ -42,14 +40,16 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   );
 }
 
-/** The same for the scope without hooks: in one piece, and a compressed one only then taken apart. */
+/**
+ * Registers body parsing for the scope without hooks. It reads the body in one piece, and decompresses it afterwards.
+ */
 export function registerHotBodyParsing(app: FastifyInstance): void {
   const readJson = createJsonReader(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
     const decompress = decompressors.get(headers['content-encoding'] ?? 'identity');
     if (decompress === null) return readJson((body as Buffer).toString(), done);
-    if (decompress === undefined) return done(null, undefined); // refused by `requireKnownEncoding`
+    if (decompress === undefined) return done(null, undefined); // rejected by `requireKnownEncoding`
     decompress(body as Buffer, { maxOutputLength: maxBodyBytes }, (err, text) => {
       if (err === null) readJson(text.toString(), done);
       else
@@ -60,7 +60,7 @@ export function registerHotBodyParsing(app: FastifyInstance): void {
   });
 }
 
-/** By the header Content-Encoding; null: none is needed. */
+/** Decompressors by Content-Encoding; null if none is needed. */
 const decompressors = new Map<string, typeof gunzip | null>([
   ['identity', null],
   ['gzip', gunzip],
@@ -68,12 +68,15 @@ const decompressors = new Map<string, typeof gunzip | null>([
   ['br', brotliDecompress as typeof gunzip],
 ]);
 
-/** @throws AppError unsupported_media_type */
+/**
+ * Rejects unknown encodings.
+ * @throws AppError unsupported_media_type
+ */
 export function requireKnownEncoding({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
   if (encoding !== undefined && !decompressors.has(encoding)) throw new AppError('unsupported_media_type');
 }
 
-/** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */
+/** Passes on the parsed body, undefined for an empty one, or the error. */
 type JsonReader = (text: string, done: (err: Error | null, body?: unknown) => void) => void;
 
 function createJsonReader(app: FastifyInstance): JsonReader {
@@ -97,7 +100,7 @@ function createJsonReader(app: FastifyInstance): JsonReader {
   };
 }
 
-/** Why a JSON text is not read, however right it may be. What is no JSON may get any answer. */
+/** Returns why a JSON text is rejected even if it is valid. For invalid JSON, the result does not matter. */
 function refusalOf(text: string): AppError | null {
   if (text.length <= 2 * maxDepth) return null;
   let depth = 0;
@@ -126,11 +129,11 @@ function refusalOf(text: string): AppError | null {
 const tooMany = (most: number, what: string): AppError =>
   new AppError('body_too_large', { message: `A body may have at most ${most} ${what}.` });
 
-const [quote, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [...'",:{}[]'].map((one) =>
-  one.charCodeAt(0),
+const [quote, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [...'",:{}[]'].map((character) =>
+  character.charCodeAt(0),
 );
 
-/** The index of the quote that ends the string that begins at `start`. */
+/** Index of the quote that ends the string starting at `start`. */
 function endOfString(text: string, start: number): number {
   let end = start;
   do {
@@ -140,7 +143,7 @@ function endOfString(text: string, start: number): number {
   return end;
 }
 
-/** Whether an odd number of backslashes stands before. */
+/** Whether an odd number of backslashes precedes the index. */
 function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text[before - 1] === '\\') before -= 1;
@@ -148,8 +151,8 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /**
- * Trimmed text with lone surrogates replaced, which PostgreSQL refuses; null where nothing is left. Numbers, which some
- * clients send for ids, become text.
+ * Trims a text and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Numbers, which
+ * some clients send as ids, become text.
  */
 export function textOrNull(value: string | number | undefined): string | null {
   const clean = value === undefined ? '' : String(value).toWellFormed().trim();

@@ -1,9 +1,9 @@
-/** Browsers of any origin call the public routes (docs/reference/fetch-offers.md#request). */
+/** CORS options: browsers of any origin may call the public routes (docs/interface.md#fetch-offers). */
 export const corsOptions = {
   origin: '*',
   methods: ['GET', 'POST', 'PUT', 'OPTIONS'],
   allowedHeaders: ['content-type', 'authorization', 'x-sdk-id', 'accept'],
   credentials: false,
   maxAge: 86_400,
-  strictPreflight: false, // an OPTIONS that no browser sent asks the same
+  strictPreflight: false, // OPTIONS requests of other clients get the same response
 };

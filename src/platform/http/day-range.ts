@@ -1,24 +1,29 @@
 import { AppError } from '../errors.ts';
 import { dayMs } from '../lib/time.ts';
 
-/** First and last day, `2026-11-21`. */
+/** First and last day, such as `2026-11-21`. */
 export type DayRange = { from: string; to: string };
 export type DayRangeParameters = { from?: string | undefined; to?: string | undefined };
 
-/** The requested days; default: yesterday. @throws AppError invalid_request */
-export function readDayRange(given: DayRangeParameters, yesterday: string, maxDays: number): DayRange {
+/**
+ * Parses a range of days; the default is yesterday.
+ * @throws AppError invalid_request
+ */
+export function readDayRange(parameters: DayRangeParameters, yesterday: string, maxDays: number): DayRange {
   for (const name of ['from', 'to'] as const) {
-    if (given[name] !== undefined && !isDay(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
+    if (parameters[name] !== undefined && !isDay(parameters[name]))
+      throw invalid(name, 'must be a day such as 2026-11-21');
   }
-  const to = given.to ?? (given.from !== undefined && given.from > yesterday ? given.from : yesterday);
-  const from = given.from ?? to;
+  const to =
+    parameters.to ?? (parameters.from !== undefined && parameters.from > yesterday ? parameters.from : yesterday);
+  const from = parameters.from ?? to;
   if (to < from) throw invalid('to', 'must not be before from');
   const days = (Date.parse(to) - Date.parse(from)) / dayMs + 1;
   if (days > maxDays) throw invalid('from', `the range must have at most ${maxDays} days here`);
   return { from, to };
 }
 
-/** Whether a text is a day of the calendar, from the year 2000 on. */
+/** Whether a text is a valid calendar day from the year 2000 on. */
 export function isDay(value: string): boolean {
   if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
   const ms = Date.parse(value);

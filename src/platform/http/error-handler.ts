@@ -6,7 +6,7 @@ import { readsPages, sendErrorPage } from './error-pages.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { detailsOf } from './validation.ts';
 
-/** The one form of every error answer (docs/reference/access-and-errors.md#errors). */
+/** Body of every error response (docs/interface.md#errors). */
 type ErrorBody = {
   message: string;
   error: { code: string; message: string; details?: readonly ErrorDetail[] };
@@ -44,13 +44,13 @@ const codeByStatus: Record<number, ErrorCode> = {
   503: 'unavailable',
 };
 
-/** The body of an error answer. */
+/** Serialises the body of an error response. */
 export function errorText({ code, message, details }: AppError, requestId: string): string {
   const error = { code, message, ...(details === undefined ? {} : { details }) };
   return JSON.stringify({ message, error, request_id: requestId } satisfies ErrorBody);
 }
 
-/** Any failure as an error of the catalogue. An unexpected one becomes `internal`, without its message. */
+/** Converts any failure to an error of the catalogue. An unexpected one becomes `internal`, without its message. */
 export function toAppError(err: unknown): AppError {
   if (err instanceof AppError) return err;
   if (isDatabaseUnavailable(err)) return databaseUnavailable(err);
@@ -59,15 +59,15 @@ export function toAppError(err: unknown): AppError {
     const details = detailsOf(validation, validationContext ?? 'body');
     return new AppError('invalid_request', { details });
   }
-  const known = frameworkCodes[code ?? ''] ?? codeByStatus[statusCode ?? 500];
-  if (known !== undefined) return new AppError(known, { cause: err });
+  const frameworkCode = frameworkCodes[code ?? ''] ?? codeByStatus[statusCode ?? 500];
+  if (frameworkCode !== undefined) return new AppError(frameworkCode, { cause: err });
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new AppError(err instanceof SyntaxError ? 'malformed_json' : 'malformed_request', { cause: err });
   }
   return new AppError('internal', { cause: err });
 }
 
-/** The headers of an answer in the error form. */
+/** Headers of an error response. */
 export const errorHeaders = ({ retryAfterS }: AppError): Record<string, string> => ({
   'cache-control': 'no-store',
   'content-type': 'application/json; charset=utf-8',
@@ -80,7 +80,7 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
   return reply.code(error.status).headers(errorHeaders(error)).send(errorText(error, request.id));
 }
 
-/** A request that failed. `ip`: the client's address. */
+/** A failed request. `ip` is the client's address. */
 export type FailedRequest = Pick<FastifyRequest, 'method' | 'url' | 'id' | 'ip' | 'raw'>;
 
 export type FailureDeps = {
@@ -88,7 +88,10 @@ export type FailureDeps = {
   logger: Pick<FastifyBaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 };
 
-/** The error that a failed request is answered with. Limits failing clients, and logs failures of the server. */
+/**
+ * Returns the error that a failed request is answered with. Limits clients that cause failures, and logs failures of
+ * the server.
+ */
 export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
   const error = toAppError(err);
   if (hasLeft(request, err)) {
@@ -100,18 +103,18 @@ export function handleFailure(err: unknown, request: FailedRequest, { failures, 
   return answered;
 }
 
-/** What work ends with whose client has gone: its signal, or its connection. */
+/** Error codes of work that was aborted because its client disconnected. */
 const abortCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
 
-/** Whether a request failed because its client did not wait for the answer: nobody's failure, nor anybody's to read. */
+/** Whether a request failed because its client disconnected. Nobody caused this failure or reads its response. */
 function hasLeft({ raw }: FailedRequest, err: unknown): boolean {
   const { name, code } = err as { name?: string; code?: string };
   return raw.socket.destroyed && (name === 'AbortError' || abortCodes.has(code ?? ''));
 }
 
 /**
- * Every error answer has a line with its request id, at the default level, up to the limit of such lines. The outage of
- * the database is logged once, by its health check: a request refused during it is one of many.
+ * Logs an error response with its request id at the default level, up to a limit. An outage of the database is logged
+ * once, by its health check, because it affects every request.
  */
 export function logAnswer(
   { method, url, id }: { method: string; url: string; id: string },
@@ -125,10 +128,10 @@ export function logAnswer(
   else logger[failures.mayLog() ? 'info' : 'debug']({ ...about, status, code }, 'request refused');
 }
 
-/** The methods that have a route at a path. */
+/** Methods with a route at a path. */
 export type MethodsAt = (path: string) => readonly string[];
 
-/** Watches which routes are registered from now on. */
+/** Records the routes that are registered from now on. */
 export function watchRoutes(app: FastifyInstance): MethodsAt {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -136,22 +139,22 @@ export function watchRoutes(app: FastifyInstance): MethodsAt {
       .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
       .replace(/:[A-Za-z_]+/g, '[^/]+')
       .replace(/\*/g, '.*');
-    for (const one of [method].flat()) routes.push({ method: one, pattern: new RegExp(`^${source}$`) });
+    for (const routeMethod of [method].flat()) routes.push({ method: routeMethod, pattern: new RegExp(`^${source}$`) });
   });
   return (path) => {
-    const found = routes.filter(({ pattern }) => pattern.toString() !== '/^.*$/' && pattern.test(path));
-    return [...new Set(found.map(({ method }) => method))];
+    const matches = routes.filter(({ pattern }) => pattern.toString() !== '/^.*$/' && pattern.test(path));
+    return [...new Set(matches.map(({ method }) => method))];
   };
 }
 
-/** Maps every failure in a scope, and every request without a route, to the one error form. */
+/** Maps every failure in a scope, and every request without a route, to an error response. */
 export function registerErrorHandling(scope: FastifyInstance, failures: FailureLimit, methodsAt: MethodsAt): void {
   scope.setErrorHandler((err, request, reply) =>
     sendError(request, reply, handleFailure(err, request, { failures, logger: request.log })),
   );
   scope.setNotFoundHandler((request, reply) => {
     const allowed = methodsAt(request.url.split('?', 1)[0] as string);
-    reply.header('access-control-allow-origin', '*'); // so that a page can read the error of a wrong address
+    reply.header('access-control-allow-origin', '*'); // allows pages to read the error of a wrong URL
     if (allowed.length > 0) reply.header('allow', allowed.join(', '));
     throw new AppError(allowed.length > 0 ? 'method_not_allowed' : 'not_found');
   });

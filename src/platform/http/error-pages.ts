@@ -5,14 +5,14 @@ import { type MessageKey, t } from '../i18n/messages.ts';
 import { inRequestLanguage } from '../i18n/reader.ts';
 import { html, pageOf } from './html.ts';
 
-/** Where the title and the text of a page stand in the message files, such as `endUser.privacy.notFound`. */
+/** Key prefix of a page's title and text in the message files, such as `endUser.privacy.notFound`. */
 type ErrorPage<Key = Extract<MessageKey, `endUser.${string}`>> = Key extends `${infer Page}.title`
   ? `${Page}.text` extends MessageKey
     ? Page
     : never
   : never;
 
-/** For routes that users open in a browser: the page shown instead of the error form, by error code. */
+/** Pages for routes that users open in a browser, shown instead of the JSON error, by error code. */
 export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;
 
 declare module 'fastify' {
@@ -21,15 +21,15 @@ declare module 'fastify' {
   }
 }
 
-/** Whether the client accepts a page, as browsers do, in contrast to programs. */
+/** Whether the client accepts HTML, as browsers do, in contrast to programs. */
 export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes('text/html') === true;
 
-/** Whether a browser shows the response as a page: a link was opened, not an image or a script loaded. */
+/** Whether a browser shows the response as a page: a link was opened, not an image or script loaded. */
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
   readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';
 
-/** Answers an error as a page in the user's language; status and `retry-after` are those of the error form. */
+/** Sends an error as a page in the user's language, with the same status and `retry-after` as the JSON error. */
 export function sendErrorPage(reply: FastifyReply, error: AppError, errorPages: ErrorPages): FastifyReply {
   const page = { ...commonPages, ...errorPages }[error.code] ?? 'endUser.errors.failed';
   const body = inRequestLanguage(reply.request, () => render(page));

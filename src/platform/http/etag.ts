@@ -1,6 +1,6 @@
 /**
- * Whether a header `If-Match` or `If-None-Match` names this ETag: one of a list, or `*`. A weak form of it counts too:
- * proxies that pack an answer weaken the ETag they pass on.
+ * Whether a header `If-Match` or `If-None-Match` contains an ETag in its list, or is `*`. Its weak form matches too,
+ * because proxies that compress responses weaken the ETag.
  */
 export const namesEtag = (header: string | undefined, etag: string): boolean =>
-  (header ?? '').split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
+  (header ?? '').split(',').some((listed) => listed.trim() === '*' || listed.trim().replace(/^W\//, '') === etag);

@@ -2,38 +2,41 @@ import type { FastifyReply } from 'fastify';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 
-/** A server-sent event. `id`: where to resume after a reconnect. */
+/** A server-sent event. `id` is the position to resume from after a reconnect. */
 export type StreamEvent = { name: string; id?: string; data: string };
 
 type StreamOptions = {
-  /** Whose stream it is: a user or a key may have a few. */
+  /** Owner of the stream: a user or a key, which may have only a few streams. */
   owner: string;
-  /** The publisher that it serves: publishers share the streams of a process evenly. */
+  /** Publisher of the stream. Publishers share the streams of a process evenly. */
   publisherId: number;
-  /** Time between two calls of `next` (milliseconds). */
+  /** Interval between two calls of `next` (milliseconds). */
   pauseMs?: number;
-  /** The events since the last call; called again after it has resolved. */
+  /** Returns the events since the last call. It is called again after it has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
   /**
-   * Whether who opened it still may: asked twice a second, and before events are sent. `false` ends the stream; while
-   * it throws, nothing is sent.
+   * Whether the owner still has access. It is called twice a second and before events are sent. `false` ends the
+   * stream; while it throws, nothing is sent.
    */
   isAllowed: () => boolean | Promise<boolean>;
 };
 
 export type EventStreams = {
-  /** @throws AppError `too_many_requests` where its owner has its few, `unavailable` where there is no room */
+  /**
+   * Opens a stream.
+   * @throws AppError `too_many_requests` if its owner has too many streams, `unavailable` if there is no room
+   */
   open: (reply: FastifyReply, options: StreamOptions) => void;
   /** Ends all streams, so that the server can close. */
   close: () => void;
 };
 
 const defaultPauseMs = 1000;
-/** Longest time between two calls of `isAllowed` (milliseconds): streams end within a second after a revocation. */
+/** Maximum interval between two calls of `isAllowed` (milliseconds). Streams end within a second after a revocation. */
 const checkEveryMs = 500;
 const minPauseMs = 1;
 const reconnectMs = 2000;
-/** The client reconnects after this time. */
+/** Maximum duration of a stream, after which the client reconnects (milliseconds). */
 const maxStreamMs = 5 * 60_000;
 const maxStreams = 200;
 const maxStreamsPerOwner = 6;
@@ -41,10 +44,10 @@ const refusedForS = 10;
 
 type Holder = { owner: string; publisherId: number };
 
-/** `open`: by what ends each stream, the oldest first. */
+/** Open streams by their end function, oldest first. */
 type State = { open: Map<() => void, Holder>; logger: Logger };
 
-/** Server-sent events. Each stream polls the database at a fixed pace, whatever the traffic. */
+/** Creates server-sent event streams. Each stream polls the database at a fixed interval, whatever the traffic. */
 export function createEventStreams(logger: Logger): EventStreams {
   const state: State = { open: new Map(), logger };
   return {
@@ -67,8 +70,8 @@ export function createEventStreams(logger: Logger): EventStreams {
 }
 
 /**
- * The publisher that has most streams gives its oldest one to a publisher that has at least two fewer: one that comes
- * late gets an even share, and streams are not passed to and fro.
+ * Ends the oldest stream of the publisher with the most streams if the given publisher has at least two fewer. A late
+ * publisher gets an even share, and streams do not move back and forth.
  * @throws AppError `unavailable`
  */
 function makeRoom({ open }: State, publisherId: number): void {
@@ -100,7 +103,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
   const end = (): void => {
     clearTimeout(timer);
     open.delete(end);
-    // An orderly end would wait for a reader that does not read.
+    // A graceful end would wait for a client that does not read.
     if (raw.writableNeedDrain) raw.destroy();
     else raw.end();
   };
@@ -108,7 +111,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
     try {
       const allowed = await ask(options);
       if (allowed === false) return end();
-      // A reader that is behind gets no more before it has read what waits for it.
+      // A slow client gets no more events until it has read the pending ones.
       if (allowed && performance.now() >= dueMs && !raw.writableNeedDrain) {
         if (!(await send(raw, options))) return end();
         dueMs = performance.now() + pauseMs;
@@ -126,7 +129,10 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
   void tick();
 }
 
-/** @returns null: it could not be found out */
+/**
+ * Checks access.
+ * @returns null if the check failed
+ */
 async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
   try {
     return await isAllowed();
@@ -135,10 +141,13 @@ async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
   }
 }
 
-/** @returns false: it is no longer allowed, or was ended meanwhile, and nothing was sent */
+/**
+ * Sends the new events.
+ * @returns false if access was revoked or the stream ended, and nothing was sent
+ */
 async function send(raw: FastifyReply['raw'], { next, isAllowed }: StreamOptions): Promise<boolean> {
   const events = await next();
-  // The events may have been waited for.
+  // Waiting for the events may have taken long.
   if (events.length > 0 && !(await isAllowed())) return false;
   if (raw.writableEnded) return false;
   for (const event of events) raw.write(serialise(event));

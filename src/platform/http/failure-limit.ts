@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { type TokenBucket, type TokenRate, takeToken } from '../lib/token-bucket.ts';
 
-/** A rate limit over many keys, of which the last used ones are remembered. */
+/** Creates a rate limit for many keys. It remembers the most recently used ones. */
 export function createRateLimit(now: () => number, maxKeys = 50_000): (key: string, rate: TokenRate) => boolean {
   const buckets = new LRUCache<string, TokenBucket>({ max: maxKeys });
   return (key, rate) => {
@@ -16,11 +16,11 @@ export function createRateLimit(now: () => number, maxKeys = 50_000): (key: stri
   };
 }
 
-/** Limits failures only (bad key, bad token, unknown route): 20 a second and 100 at once for one client address. */
+/** Limits failures only (bad key, bad token, unknown route): 20 per second and 100 at once for one client address. */
 export type FailureLimit = {
-  /** Counts a failure of this address; answers `too_many_requests` when there were too many. */
+  /** Counts a failure of an address. Returns `too_many_requests` after too many failures. */
   charge: (address: string) => AppError | null;
-  /** Whether a refused request may have a log line: clients that send nonsense must not fill the disk. */
+  /** Whether to log a rejected request, so that clients that send nonsense cannot fill the disk. */
   mayLog: () => boolean;
 };
 
@@ -38,10 +38,7 @@ export function createFailureLimit(now: () => number): FailureLimit {
 
 export const tooManyRequests = (): AppError => new AppError('too_many_requests', { retryAfterS: 1 });
 
-/**
- * What stands for a client where clients are limited: its address; of IPv6 the /64, all of which one customer of a
- * provider holds.
- */
+/** Key of a client for limits: its address, or the /64 network for IPv6, which providers assign to one customer. */
 export function clientSubnet(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

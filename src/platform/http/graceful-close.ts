@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { App } from './app.ts';
 
-/** Keep-alive of responses that were begun before the server closes; 0 would mean no limit (milliseconds). */
+/** Keep-alive timeout of responses that started before the server closes (milliseconds). 0 would mean no limit. */
 const closingKeepAliveMs = 1;
 
-/** A request that is still arriving when the server closes may take this long to complete (milliseconds). */
+/** Timeout for a request that is still arriving when the server closes (milliseconds). */
 const arrivalMs = 500;
 
 /**
- * Ends connections when the server closes. Fastify closes those that are idle at that moment; without this, one whose
- * response is under way would stay open for further requests, and one that never completes its request would stay open
- * for good.
- * @param withHooks the scope of the routes that leave it to a hook to say so in their answers
+ * Ends connections when the server closes. Fastify closes only those that are idle at that moment. Without this
+ * function, a connection with a pending response would stay open for further requests, and one that never completes its
+ * request would stay open forever.
+ * @param withHooks the scope whose routes announce the close in their responses by a hook
  */
 export function closeGracefully(app: App, withHooks: App): void {
   const responsesOf = trackResponses(app);
@@ -34,8 +34,8 @@ export function closeGracefully(app: App, withHooks: App): void {
 const isOpen = (response: ServerResponse): boolean => !response.writableFinished;
 
 /**
- * The open connections, each with its last response, and those before it that are not sent: a client may send the next
- * request without waiting. Listening to the end of each response took 0.7 µs.
+ * Tracks open connections with their last response and unsent earlier responses, because a client may send the next
+ * request without waiting. Listening to the end of each response would take 0.7 µs.
  */
 function trackResponses({ server }: App): ReadonlyMap<Socket, readonly ServerResponse[]> {
   const responsesOf = new Map<Socket, ServerResponse[]>();

@@ -8,35 +8,41 @@ import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { endRequest, startRequest } from './request-trace.ts';
 
-/** Bytes that are made where they are wanted. `writeTo` fills a buffer of that length. */
+/** A body that is written directly into the output. `writeTo` fills a buffer of that length. */
 export type Pieces = { length: number; writeTo: (bytes: Buffer) => void };
 
-/** An answer as Node writes it in one piece. `head`: names and values in turn. `body`: text has a character a byte. */
+/**
+ * A response that is written in one piece. `head` alternates names and values. A text `body` has one byte per
+ * character.
+ */
 export type HotAnswer = { status: number; head: readonly string[]; body: string | Buffer | Pieces };
 
-/** An async function; @throws AppError and what the framework throws, answered in the error form */
+/**
+ * An async handler.
+ * @throws AppError and errors of the framework, which become error responses
+ */
 type HotHandler = (request: FastifyRequest) => Promise<HotAnswer>;
 
-/** What else is to happen with the requests of a plugin. */
+/** Observer of a plugin's requests. */
 export type HotObserver = {
-  /** Of each request that fails, before it is answered. */
+  /** Called for each failed request before it is answered. */
   failed?: (request: FastifyRequest, err: unknown) => void;
-  /** `ms`: from when the request was read until its answer was handed to the connection. */
+  /** Called for each response. `ms` is the time from reading the request to passing the response to the connection. */
   answered?: (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
 };
 
-/** Gives a plugin of the scope without hooks its error handler, and makes handlers of its routes. */
+/** Installs the error handler of a plugin in the scope without hooks, and wraps the handlers of its routes. */
 export type HotRoutes = (
   plugin: App,
   observer?: HotObserver,
 ) => (route: string, handler: HotHandler) => (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** A route whose schema documents it, and whose handler checks the request. */
+/** Options of a route whose schema only documents it. Its handler validates the request. */
 export const unvalidated = { validatorCompiler: () => () => true };
 
 const allowOrigin = { 'access-control-allow-origin': corsOptions.origin };
 
-/** The head of an answer to any origin, but for the length of its body. */
+/** Head of a response to any origin, without the length of its body. */
 export const hotHead = (headers: Record<string, string>): string[] =>
   Object.entries({ ...allowOrigin, ...headers }).flat();
 
@@ -49,8 +55,8 @@ export const hotAnswer = (status: number, headers: Record<string, string>, body:
 type HotDeps = { logger: Logger; failures: FailureLimit; metrics: Metrics; tracing: Tracing };
 
 /**
- * The most frequent requests have routes in a scope without hooks, whose runners and whose reply cost more than all the
- * rest of a beacon (docs/performance.md#one-road): what hooks do for all others, their handlers do in plain calls.
+ * The most frequent routes are in a scope without hooks: hook runners and the reply cost more than the rest of a beacon
+ * (docs/performance.md#one-road). Their handlers call directly what hooks do for all other routes.
  */
 export function createHotRoutes(app: App, { logger, failures, metrics, tracing }: HotDeps): HotRoutes {
   let isClosing = false;
@@ -59,7 +65,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
   });
 
   return (plugin, { failed, answered } = {}) => {
-    /** A request is answered whatever becomes of what is noted of it. */
+    /** A failing observer must not affect the response. */
     function observe(note: () => void): void {
       try {
         note();
@@ -82,7 +88,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
       logRequest(logger, request, status, ms);
     }
 
-    // What fails before the handler: a body that cannot be read.
+    // Handles errors before the handler runs, such as an unreadable body.
     plugin.setErrorHandler((err, request, reply) => {
       reply.hijack();
       const { url: route = 'unknown' } = request.routeOptions;
@@ -112,7 +118,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
   };
 }
 
-/** A body in memory of its own. */
+/** Copies a body into memory of its own. */
 export function bytesOf(body: HotAnswer['body']): Buffer {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (Buffer.isBuffer(body)) return body;
@@ -123,7 +129,7 @@ export function bytesOf(body: HotAnswer['body']): Buffer {
 
 const connectionClose = ['connection', 'close'];
 
-/** Head and body go out in one piece: given to `end`, the body would be followed by an empty one. */
+/** Writes head and body in one piece. If the body were passed to `end`, an empty chunk would follow it. */
 function writeAnswer(
   response: FastifyReply['raw'],
   { status, head, body }: HotAnswer,
@@ -142,13 +148,13 @@ function writeAnswer(
 }
 
 /**
- * What pieces are written to, one answer after the other. Nearly always the kernel has all of an answer when `uncork`
- * returns; else the answer keeps this memory, and the next one gets some of its own
+ * Memory that responses are written to, one after the other. The kernel has nearly always taken the whole response when
+ * `uncork` returns. If not, the response keeps this memory, and the next one gets new memory
  * (docs/adr/0014-memory-of-sent-answers.md).
  */
 let memory: Buffer = Buffer.alloc(0);
 
-/** The least that is allocated (bytes): most answers have less. */
+/** Minimum allocation (bytes). Most responses are smaller. */
 const leastMemory = 64 * 1024;
 
 function fill(pieces: Pieces): Buffer {
@@ -158,7 +164,7 @@ function fill(pieces: Pieces): Buffer {
   return bytes;
 }
 
-/** One line for each request at level debug; failures are logged where they are handled. */
+/** Logs one line per request at level debug. Failures are logged where they are handled. */
 function logRequest(
   logger: Logger,
   { method, url, id }: { method: string; url: string; id: string },

@@ -2,13 +2,13 @@ import { languages } from '../i18n/languages.ts';
 import { reader } from '../i18n/reader.ts';
 import { escapeHtml } from '../lib/escape-html.ts';
 
-/** Markup that may stand in a page as it is. */
+/** Markup that is inserted without escaping. */
 export type Html = { readonly markup: string };
 
-/** What may stand in a template; nothing is written for null, undefined and false. */
+/** Value of a template. Null, undefined and false write nothing. */
 export type Value = Html | readonly Html[] | string | number | null | undefined | false;
 
-/** Markup from a template. Whatever is put in is escaped, unless it is markup itself. */
+/** Builds markup from a template. Values are escaped unless they are markup. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return {
     markup: parts.map((part, index) => (index === 0 ? part : markupOf(values[index - 1] as Value) + part)).join(''),
@@ -18,15 +18,15 @@ export function html(parts: TemplateStringsArray, ...values: readonly Value[]): 
 function markupOf(value: Value): string {
   if (value === null || value === undefined || value === false) return '';
   if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value));
-  return 'markup' in value ? value.markup : value.map((one) => one.markup).join('');
+  return 'markup' in value ? value.markup : value.map((part) => part.markup).join('');
 }
 
-/** Only for what was sanitised, or was written by us. */
+/** Marks sanitised or hard-coded text as markup. */
 export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');
 
-/** Markup that is made after all else that stands in its template. */
+/** Markup that is rendered after the rest of its template. */
 export const late = (make: () => Html): Html => ({
   get markup() {
     return make().markup;
@@ -41,7 +41,7 @@ type PageParts = {
   viewport?: string;
 };
 
-/** A page by itself, with its style inside, in the language of the reader. */
+/** A complete page with an inline style sheet, in the reader's language. */
 export function pageOf({ title, style, body, head = nothing, viewport = standardViewport }: PageParts): string {
   const { language, direction = languages[language].direction } = reader();
   return html`<!doctype html>
@@ -63,6 +63,6 @@ const standardViewport = 'width=device-width, initial-scale=1';
 
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
-/** Offer copy as plain text: values that filled its macros are HTML-escaped in it. */
+/** Converts offer copy to plain text by decoding the HTML escapes of macro values. */
 export const plainText = (copy: string): string =>
   copy.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] as string);

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { App } from './app.ts';
 
-/** How long clients may take to send a request or the next one, and how often this is checked (milliseconds). */
+/** Timeouts for a request and for the next one, and the interval at which they are checked (milliseconds). */
 export const serverTimeouts = {
   requestTimeout: 30_000,
   headersTimeout: 10_000,
@@ -9,12 +9,12 @@ export const serverTimeouts = {
   connectionsCheckingInterval: 2_000,
 };
 
-/** Minimum pause between two rounds of closing idle connections (milliseconds). */
+/** Minimum interval between two rounds of closing idle connections (milliseconds). */
 const shedIntervalMs = 1000;
 
 /**
- * Above `maxConnections` connections, closes those that are idle: each costs memory and a file handle, and its client
- * reconnects with the next request. Connections that send no request, or too slowly, end by `serverTimeouts`.
+ * Closes idle connections above `maxConnections`. Each costs memory and a file handle, and its client reconnects with
+ * the next request. Connections that send no request, or too slowly, end by `serverTimeouts`.
  */
 export function shedIdleConnections(app: App, maxConnections = 10_000): void {
   let connections = 0;

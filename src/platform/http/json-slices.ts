@@ -3,23 +3,23 @@ import { byteOrderMark } from '../lib/csv.ts';
 import { parseExactJson } from '../lib/exact-json.ts';
 import { createPacer, runInSlices } from '../lib/slices.ts';
 
-/** What a body that is read in slices may hold. */
+/** Limits of a body that is read in slices. */
 export type SliceLimits = {
-  /** Rows of all its lists (count). */
+  /** Maximum number of rows of all its lists. */
   rows: number;
-  /** A row, or another member, by the name of its member (bytes). */
+  /** Maximum size of a row or another member, by the member's name (bytes). */
   rowBytes: (name: string) => number;
-  /** What to do with more than that: the end of the sentence that refuses it. */
+  /** Advice for larger bodies: the end of the error message. */
   otherwise: string;
 };
 
-/** Members at the top (count); values and members of a row, however short (count); their nesting (count). */
+/** Maximum number of top-level members, of values and members of a row, and of nesting levels. */
 const maxTopMembers = 100;
 const maxValues = 50_000;
 const maxMembers = 5_000;
 const maxDepth = 64;
 
-/** Bytes that are looked at in one turn (count): about a millisecond. */
+/** Number of bytes inspected in one turn: about a millisecond. */
 const sliceBytes = 256 * 1024;
 
 type Span = { start: number; end: number };
@@ -27,9 +27,8 @@ type Span = { start: number; end: number };
 type Member = { name: string; value: Span | Span[] };
 
 /**
- * Reads an object, or a list of rows, as `JSON.parse` does, but in slices: a row a time, so that other requests do not
- * wait.
- * @throws AppError malformed_json; body_too_large where the body has more than the limits allow
+ * Reads an object, or a list of rows, like `JSON.parse`, but one row at a time, so that other requests do not wait.
+ * @throws AppError malformed_json; body_too_large if the body exceeds the limits
  */
 export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promise<unknown> {
   const bytes = withoutMark(body);
@@ -54,8 +53,9 @@ export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promi
 }
 
 /**
- * Finds the bytes of the first row of a list: of the body, or of its member `name`. Null without such a row.
- * @throws AppError as `readJsonInSlices`
+ * Finds the bytes of the first row of a list: the body itself, or its member `name`. Returns null if there is no such
+ * row.
+ * @throws AppError like `readJsonInSlices`
  */
 export async function findFirstRow(body: Buffer, name: string, limits: SliceLimits): Promise<Buffer | null> {
   const bytes = withoutMark(body);
@@ -68,7 +68,7 @@ export async function findFirstRow(body: Buffer, name: string, limits: SliceLimi
 const withoutMark = (body: Buffer): Buffer =>
   body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
 
-/** Editors and shells of Windows write it before UTF-8. */
+/** Editors and shells on Windows write it before UTF-8. */
 const markBytes = Buffer.from(byteOrderMark);
 
 const malformed = (message?: string): AppError =>
@@ -91,17 +91,17 @@ function refuseProto(this: unknown, name: string, value: unknown): unknown {
   return value;
 }
 
-const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [...'"\\,:{}[]'].map((one) =>
-  one.charCodeAt(0),
+const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [...'"\\,:{}[]'].map(
+  (character) => character.charCodeAt(0),
 ) as [number, number, number, number, number, number, number, number];
 
 const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9;
 
-/** Finds the members of a body and the rows of its lists, without reading what they hold. */
+/** Finds the members of a body and the rows of its lists, without parsing their content. */
 function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows: Span[] } | { members: Member[] }> {
   const start = yield* skipSpace(bytes, 0);
   if (bytes[start] === openBracket) {
-    const { spans, end } = yield* splitList(bytes, start, { limits, name: '', known: 0 });
+    const { spans, end } = yield* splitList(bytes, start, { limits, name: '', earlierRows: 0 });
     if ((yield* skipSpace(bytes, end)) !== bytes.length) throw malformed();
     return { rows: spans };
   }
@@ -117,7 +117,7 @@ function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows:
     if (bytes[at] !== colon) throw malformed();
     const valueAt = yield* skipSpace(bytes, at + 1);
     if (bytes[valueAt] === openBracket) {
-      const list = yield* splitList(bytes, valueAt, { limits, name, known: rows });
+      const list = yield* splitList(bytes, valueAt, { limits, name, earlierRows: rows });
       rows += list.spans.length;
       members.push({ name, value: list.spans });
       at = list.end;
@@ -132,20 +132,20 @@ function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows:
   return { members };
 }
 
-/** The member that is looked at, and the rows that were found before it. */
+/** The current member and the limits. */
 type Place = { limits: SliceLimits; name: string };
 
 function* splitList(
   bytes: Buffer,
   start: number,
-  { known, ...place }: Place & { known: number },
+  { earlierRows, ...place }: Place & { earlierRows: number },
 ): Generator<void, { spans: Span[]; end: number }> {
   const spans: Span[] = [];
   let at = yield* skipSpace(bytes, start + 1);
   while (bytes[at] !== closeBracket) {
     const end = yield* endOfValue(bytes, at, place);
     const { limits } = place;
-    if (known + spans.length === limits.rows) throw tooLarge(`A call takes at most ${limits.rows} rows`, limits);
+    if (earlierRows + spans.length === limits.rows) throw tooLarge(`A call takes at most ${limits.rows} rows`, limits);
     spans.push({ start: at, end });
     if (spans.length % 1000 === 0) yield;
     at = yield* nextOf(bytes, end, closeBracket);
@@ -153,7 +153,7 @@ function* splitList(
   return { spans, end: at + 1 };
 }
 
-/** Past the comma after a value; a list or object that ends there gives the place of its end. */
+/** Skips the comma after a value. If the list or object ends there, returns the index of its end. */
 function* nextOf(bytes: Buffer, end: number, close: number): Generator<void, number> {
   const at = yield* skipSpace(bytes, end);
   if (bytes[at] === close) return at;
@@ -172,7 +172,7 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
   return at;
 }
 
-/** The place after a value. What is no JSON may end anywhere: it is refused when it is read. */
+/** Index after a value. Invalid JSON may end anywhere; parsing rejects it later. */
 function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
   const most = limits.rowBytes(name);
   const tooLong = (): AppError => tooLarge(`A row may have at most ${most} bytes`, limits);
@@ -210,7 +210,7 @@ function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Gen
   throw malformed();
 }
 
-/** The index of the quote that ends the string that begins at `start`. */
+/** Index of the quote that ends the string starting at `start`. */
 function* endOfString(bytes: Buffer, start: number): Generator<void, number> {
   let seenAt = start;
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {

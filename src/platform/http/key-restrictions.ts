@@ -5,34 +5,34 @@ import { AppError } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether a call changes anything, where its method says otherwise: `GET` reads, all others write. */
+    /** Whether a call writes, if its method does not tell: `GET` reads, all others write. */
     effect?: 'read' | 'write';
-    /** Whether the route itself keeps to what a key is limited to; any other is closed to such keys. */
+    /** Whether the route itself enforces the resources of a key. All other routes reject such keys. */
     keepsToResources?: boolean;
   }
 }
 
-/** The restriction of a key: what narrows it beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
+/** The restriction of a key beyond its permissions (docs/interface.md#keys). */
 export type KeyRestrictions = {
   readOnly: boolean;
-  /** Whence it may be used; null: from anywhere. */
+  /** Networks from which it may be used; null for any. */
   nets: readonly Net[] | null;
-  /** What alone it may see and touch; null: all. */
+  /** Resources that it may see and change; null for all. */
   resources: KeyResources | null;
 };
 
-/** The resources of a key. At most one is null: the other alone limits the key. */
+/** The resources of a key. At most one of the two is null; then only the other one limits the key. */
 export type KeyResources = {
-  /** Ids. */
+  /** Ids of campaigns. */
   campaigns: ReadonlySet<number> | null;
-  /** Names, normalised. */
+  /** Normalised names of placements. */
   placements: ReadonlySet<string> | null;
 };
 
-/** What of a request a restricted key is checked against. */
+/** Parts of a request that a restricted key is checked against. */
 export type RestrictedRequest = Pick<FastifyRequest, 'ip' | 'method' | 'routeOptions'>;
 
-/** Why a restricted key may not make a call; null: it may. */
+/** Returns why a restricted key may not make a call, or null. */
 export function refusalOf({ readOnly, nets, resources }: KeyRestrictions, request: RestrictedRequest): AppError | null {
   if (nets !== null && !isAdmitted(request.ip, nets))
     return new AppError('permission_denied', { message: 'The key may not be used from this address.' });
@@ -45,7 +45,7 @@ export function refusalOf({ readOnly, nets, resources }: KeyRestrictions, reques
   return null;
 }
 
-/** An IPv4-mapped address is the IPv4 address that it stands for. */
+/** Whether an address is in one of the networks. An IPv4-mapped address is treated as the IPv4 address. */
 const isAdmitted = (ip: string, nets: readonly Net[]): boolean =>
   ipaddr.isValid(ip) && within(ipaddr.process(ip), nets);
 

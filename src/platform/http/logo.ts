@@ -1,6 +1,6 @@
 import { type Html, trusted } from './html.ts';
 
-/** Takes the colour of its text; the page's `--on-accent` is drawn on it. */
+/** Logo in the colour of the surrounding text, with the page's `--on-accent` on it. */
 export const logo: Html = trusted(
   '<svg class="logo" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">' +
     '<rect width="32" height="32" rx="9" fill="currentColor"/>' +

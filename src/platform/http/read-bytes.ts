@@ -2,10 +2,10 @@ import { AppError } from '../errors.ts';
 import { createPacer } from '../lib/slices.ts';
 
 /**
- * Reads a body as a whole. Its pieces are joined in slices: 30 MB of new memory take 150 ms where the system hands it
- * out slowly.
- * @param tooLarge the sentence that refuses more than `maxBytes`
- * @throws AppError body_too_large, malformed_request: it ended early, or cannot be decompressed
+ * Reads a whole body. Its pieces are joined in slices: allocating 30 MB takes 150 ms on systems with slow memory
+ * allocation.
+ * @param tooLarge error message for more than `maxBytes`
+ * @throws AppError body_too_large; malformed_request if it ended early or cannot be decompressed
  */
 export async function readBytes(
   payload: AsyncIterable<Buffer>,

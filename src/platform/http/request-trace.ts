@@ -4,12 +4,12 @@ import type { App } from './app.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** null: not traced. */
+    /** Trace of the request; null if it is not traced. */
     trace: Trace | null;
   }
 }
 
-/** Begins the trace of a request, or continues its caller's. */
+/** Starts the trace of a request, or continues its caller's. */
 export const startRequest = (
   tracing: Tracing,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -19,7 +19,10 @@ export const startRequest = (
 const singleHeader = (value: string | string[] | undefined): string | null =>
   typeof value === 'string' ? value : null;
 
-/** Attributes by the semantic conventions of HTTP; paths and queries, which name users, stay out. */
+/**
+ * Ends the span of a request with the attributes of the HTTP semantic conventions. Paths and queries are left out
+ * because they identify users.
+ */
 export function endRequest(
   span: Span,
   { method, id }: { method: string; id: string },
@@ -37,10 +40,10 @@ export function endRequest(
   );
 }
 
-/** Machines ask for these all day, and nobody looks at such traces. */
+/** Machines request these all the time, and nobody looks at such traces. */
 const isProbe = (route: string): boolean => route.startsWith('/health/') || route === '/metrics';
 
-/** Traces the requests of a scope, but probes and scrapes. */
+/** Traces the requests of a scope, except probes and scrapes. */
 export function traceRequests(app: App, tracing: Tracing): void {
   if (!tracing.isOn) return;
   const spans = new WeakMap<object, Span>();

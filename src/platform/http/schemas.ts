@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 
-/** The error form (docs/reference/access-and-errors.md#errors), as documented for every route. */
+/** Schema of an error response (docs/interface.md#errors), documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),
@@ -14,25 +14,25 @@ export const errorSchema = Type.Object(
   { $id: 'Error', description: 'Every error answer of every route.' },
 );
 
-/** The error answers of a route by status, for its `response` schema. */
+/** Error responses of a route by status, for its `response` schema. */
 export const errorAnswers = (...statuses: number[]): Record<number, TSchema> =>
   Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, Type.Ref('Error')]));
 
-/** Text without NUL, which PostgreSQL refuses. */
+/** Pattern for text without NUL, which PostgreSQL rejects. */
 export const noNul = '^[^\\u0000]*$';
 
-/** The same, and more than blanks. */
+/** Pattern for text without NUL that is not blank. */
 export const noNulNotBlank = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
 
-/** A number that stands for an identifier. Larger ones are rounded as they are read: two of them could become one. */
+/** A number used as an identifier. Larger ones are rounded when they are parsed, so two of them could become equal. */
 export const exactNumber = Type.Number({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 
-/** Keyword of the schema that the API description shows in place of the one that validates. */
+/** Schema keyword for the schema that the API description shows instead of the validating one. */
 export const describedAs = 'x-described-as';
 
 /**
- * Optional whole number in a query. It is validated as text, because everything in an address is text, and described
- * as an integer, so that generated clients take numbers.
+ * Optional integer in a query. It is validated as text, because everything in a URL is text, and described as an
+ * integer, so that generated clients accept numbers.
  */
 export const integerParameter = (
   range: { minimum?: number; maximum?: number },
@@ -43,6 +43,6 @@ export const integerParameter = (
 export const booleanParameter = (description?: string) =>
   Type.Optional(Type.String({ ...(description && { description }), [describedAs]: { type: 'boolean' } }));
 
-/** Optional text; numbers are taken as text. */
+/** Optional text that may also be a number. */
 export const textOrNumber = (maxLength: number, description: string, pattern = noNul) =>
   Type.Optional(Type.Union([Type.String({ maxLength, pattern }), exactNumber], { description }));

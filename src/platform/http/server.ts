@@ -12,20 +12,20 @@ import type { FailureLimit } from './failure-limit.ts';
 import { serverTimeouts } from './idle-connections.ts';
 import { lazySerializers, lazyValidators, validatorOptions } from './validation.ts';
 
-/** Longest parameter of a path (UTF-16 units): names of placements have 128 characters. */
+/** Maximum length of a path parameter (UTF-16 units). Names of placements have up to 128 characters. */
 const maxParamLength = 256;
 
-/** Numbers the requests of a process. */
+/** Creates request ids that are numbered within a process. */
 function createRequestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8);
   let requests = 0;
   return () => `${prefix}-${(++requests).toString(36)}`;
 }
 
-/** Whether the proxy at an address, `hop` proxies away from us, is trusted to name the client. */
+/** Whether to trust the proxy at an address, `hop` proxies away from this server, to name the client. */
 type Trust = (address: string, hop: number) => boolean;
 
-/** TRUST_PROXY as the framework takes it. */
+/** Converts TRUST_PROXY to the framework's format. */
 function trustOf(setting: Config['trustProxy']): Trust | false {
   if (typeof setting === 'boolean') return setting && (() => true);
   return typeof setting === 'number' ? (_address, hop) => hop < setting : proxyAddr.compile(setting);
@@ -33,15 +33,15 @@ function trustOf(setting: Config['trustProxy']): Trust | false {
 
 type ServerDeps = { config: Config; logger: Logger; failures: FailureLimit };
 
-/** The HTTP server without routes. */
+/** Creates the HTTP server without routes. */
 export function createServer({ config, logger, failures }: ServerDeps): App {
   const nextRequestId = createRequestIds();
   const app = Fastify({
     http: serverTimeouts,
-    // The framework sets these two itself, to defaults of its own.
+    // The framework overwrites these two with its own defaults.
     requestTimeout: serverTimeouts.requestTimeout,
     keepAliveTimeout: serverTimeouts.keepAliveTimeout,
-    // Given as its own logger, Fastify would listen to the end of each response, even with nothing to log.
+    // With the `logger` option, Fastify would listen to the end of each response even if there is nothing to log.
     childLoggerFactory: () => logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustOf(config.trustProxy),
@@ -49,7 +49,7 @@ export function createServer({ config, logger, failures }: ServerDeps): App {
     routerOptions: { maxParamLength },
     return503OnClosing: false, // requests on open connections are still served while closing, with connection: close
     forceCloseConnections: 'idle',
-    pluginTimeout: 0, // on a starved machine a plugin takes long to register; that is no reason not to start
+    pluginTimeout: 0, // registering a plugin may take long on a busy machine, which should not prevent the start
     genReqId: nextRequestId,
     frameworkErrors: (err, request, reply) =>
       void sendError(request, reply, handleFailure(err, request, { failures, logger })),
@@ -67,18 +67,18 @@ export function createServer({ config, logger, failures }: ServerDeps): App {
   return app;
 }
 
-/** Errors of Node's HTTP parser and time limits. */
+/** Errors of Node's HTTP parser and timeouts. */
 const connectionErrors: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** How long a client whose connection is closed may take to read why (milliseconds). */
+/** Time for a client to read the error before its connection is closed (milliseconds). */
 const lingerMs = 1000;
 
 /**
- * Answers a request that Node's parser gave up, and closes its connection, also where the client keeps sending.
- * @returns null: there was none to answer
+ * Responds to a request that Node's parser rejected, and closes its connection, even if the client keeps sending.
+ * @returns null if there was no request to respond to
  */
 function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId: string): AppError | null {
   if (!socket.writable) {
@@ -94,7 +94,7 @@ function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId:
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // The end of our half alone leaves the connection open for as long as the client drips bytes into its own.
+  // Ending only our half leaves the connection open as long as the client keeps sending.
   setTimeout(() => socket.destroy(), lingerMs).unref();
   return error;
 }

@@ -5,20 +5,23 @@ import { brotliCompress, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from './etag.ts';
 
-/** A text file as it is sent, named by its content. */
+/** A static text file with a name derived from its content. */
 export type StaticText = {
-  /** 12 hex digits of the content's SHA-256. */
+  /** First 12 hex digits of the content's SHA-256. */
   hash: string;
-  /** Packed once, when it is first asked for. */
+  /** Body in an encoding, compressed on first use. */
   bodyIn: (encoding: Encoding) => Promise<Buffer>;
 };
 
 export type Encoding = 'br' | 'gzip' | 'identity';
 
-/** For addresses that hold the content's hash. */
+/** Cache-Control for URLs that contain the content's hash. */
 export const immutable = 'public, max-age=31536000, immutable';
 
-/** `edit`: what is sent instead of the file's text. @returns null when there is no such file */
+/**
+ * Loads a text file. `edit` transforms its text before it is sent.
+ * @returns null if the file does not exist
+ */
 export async function loadStaticText(
   file: URL | string,
   edit: (text: string) => string = (text) => text,
@@ -48,7 +51,10 @@ export function createStaticText(text: string): StaticText {
   };
 }
 
-/** Sends it in the best encoding the client takes, or 304 when it has it. `type`: a text type, without charset. */
+/**
+ * Sends a file in the best encoding that the client accepts, or 304 if the client has it. `type` is a text type without
+ * charset.
+ */
 export async function sendStaticText(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -63,7 +69,7 @@ export async function sendStaticText(
   return reply.type(`${type}; charset=utf-8`).send(await file.bodyIn(encoding));
 }
 
-/** The best encoding a client accepts; one refused by `q=0` is not used. */
+/** Best encoding that a client accepts. Encodings with `q=0` are not used. */
 export function encodingFor(acceptEncoding: string | undefined): Encoding {
   const accepted = (acceptEncoding ?? '')
     .toLowerCase()

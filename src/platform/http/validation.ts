@@ -5,9 +5,9 @@ import type { FastifySchemaValidationError } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
 import { describedAs } from './schemas.ts';
 
-/*
- * What checks a request and what serializes a response is compiled when it is first used: together, those of all
- * routes were half of the CPU time of a start.
+/**
+ * Validators and serializers are compiled on first use. Compiling those of all routes took half of the CPU time of a
+ * start.
  */
 
 type Serialize = (value: unknown) => string;
@@ -33,7 +33,7 @@ export const validatorOptions = {
   keywords: [describedAs],
 };
 
-/** `errors` are those of the last call, as Ajv does it. */
+/** Compiled validator. Like in Ajv, `errors` are those of the last call. */
 type Validate = { (value: unknown): unknown; errors?: unknown };
 
 const buildValidatorCompiler = AjvCompiler();
@@ -53,10 +53,10 @@ export const lazyValidators: typeof buildValidatorCompiler = (externalSchemas, o
   };
 };
 
-/** Makes the error of a value that a schema refuses. `path`: where the value stands in its part of the request. */
+/** Creates the error for an invalid value. `path` is its position in the part of the request. */
 export type Problem = (path?: string) => AppError;
 
-/** Compiles the check of a part of a request when it is first used. It returns null for a valid value. */
+/** Creates a validator for a part of a request, compiled on first use. It returns null for a valid value. */
 export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): (value: unknown) => Problem | null {
   const isValid = lazyValidators({}, { customOptions: validatorOptions })({ schema });
   return (value) => {
@@ -69,7 +69,7 @@ export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): 
   };
 }
 
-/** What the validator found in a part of the request, field by field; fields of the body are named without it. */
+/** Converts validation errors to details, one per field. Paths of body fields have no prefix. */
 export function detailsOf(errors: readonly FastifySchemaValidationError[], part: string): ErrorDetail[] {
   const prefix = part === 'body' ? '' : `/${part}`;
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath));
@@ -90,7 +90,7 @@ function detailOf({ instancePath, params, message }: FastifySchemaValidationErro
   };
 }
 
-/** A value that may be of several shapes fits none of them: one sentence that names them all. */
+/** Message for a value that matches none of several alternatives. It names all of them. */
 function choicesOf(errors: readonly FastifySchemaValidationError[], path: string): string {
   const shapes = errors.filter(({ instancePath, keyword }) => instancePath === path && keyword !== 'anyOf');
   const values = shapes.filter(({ keyword }) => keyword === 'const').map(({ params }) => params.allowedValue);
@@ -98,7 +98,7 @@ function choicesOf(errors: readonly FastifySchemaValidationError[], path: string
   const others = shapes.filter(
     ({ keyword, params }) => keyword !== 'const' && !(keyword === 'type' && kinds.has(params.type as string)),
   );
-  const named = values.map((value) => `be ${JSON.stringify(value)}`);
+  const allowed = values.map((value) => `be ${JSON.stringify(value)}`);
   const rules = others.map(({ message = 'be valid' }) => message.replace(/^must /, ''));
-  return `must ${[...new Set([...named, ...rules])].join(', or ')}`;
+  return `must ${[...new Set([...allowed, ...rules])].join(', or ')}`;
 }

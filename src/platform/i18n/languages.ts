@@ -15,16 +15,19 @@ import { tr } from './tr.ts';
 import { zhHans } from './zh-Hans.ts';
 import { zhHant } from './zh-Hant.ts';
 
-/** `locale`: BCP 47 tag of the dates and numbers of readers who accept no region of the language. */
+/**
+ * Rules of a language. `locale` is the BCP 47 tag for dates and numbers of readers who accept no region of the
+ * language.
+ */
 type LanguageRules<Texts> = { texts: Texts; locale: string; direction: 'ltr' | 'rtl' };
 
-/** The languages of the dashboard and its mails, whose files have every message. */
+/** Languages of the dashboard and its e-mails, whose files have every message. */
 const complete = {
   en: { texts: en, locale: 'en-GB', direction: 'ltr' },
   de: { texts: de, locale: 'de-DE', direction: 'ltr' },
 } as const satisfies Record<string, LanguageRules<Messages>>;
 
-/** Every language; those that are not complete have what end users see. */
+/** All languages. Those that are not complete have the texts for end users only. */
 export const languages = {
   ...complete,
   fr: { texts: fr, locale: 'fr', direction: 'ltr' },
@@ -54,13 +57,13 @@ const byLowerCase: ReadonlyMap<string, Language> = new Map(
   (Object.keys(languages) as Language[]).map((name) => [name.toLowerCase(), name]),
 );
 
-/** The language of a BCP 47 tag, such as `pt-BR`, also written `pt_BR`, if its words are here. */
+/** Returns the supported language of a BCP 47 tag, such as `pt-BR` or `pt_BR`, or null. */
 export function languageOf(tag: unknown): Language | null {
-  const known = typeof tag === 'string' ? tagOfLocale(tag) : null;
-  return known === null ? null : unitLanguageOf(chainOf(known));
+  const canonical = typeof tag === 'string' ? tagOfLocale(tag) : null;
+  return canonical === null ? null : unitLanguageOf(chainOf(canonical));
 }
 
-/** The first of these tags (in lower case) whose words are here. */
+/** Returns the first of these tags (in lower case) that has texts. */
 export function unitLanguageOf(chain: readonly string[]): Language | null {
   for (const tag of chain) {
     const language = byLowerCase.get(tag);
@@ -69,13 +72,13 @@ export function unitLanguageOf(chain: readonly string[]): Language | null {
   return null;
 }
 
-/** The tags of an `Accept-Language` header, the preferred one first. */
+/** Tags of an `Accept-Language` header, the preferred one first. */
 export const acceptedTags = (acceptLanguage: string | undefined): string[] =>
   (acceptLanguage ?? '')
     .split(',', 20)
     .map((part) => {
       const [tag = '', ...parameters] = part.split(';');
-      const quality = parameters.map((one) => /^\s*q\s*=\s*([\d.]+)\s*$/i.exec(one)?.[1]).find(Boolean);
+      const quality = parameters.map((parameter) => /^\s*q\s*=\s*([\d.]+)\s*$/i.exec(parameter)?.[1]).find(Boolean);
       return { tag, quality: quality === undefined ? 1 : Number(quality) };
     })
     .filter(({ quality }) => quality > 0)

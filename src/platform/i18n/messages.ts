@@ -8,16 +8,16 @@ type PathIn<Tree> = {
   [Name in keyof Tree & string]: Tree[Name] extends string ? Name : `${Name}.${PathIn<Tree[Name]>}`;
 }[keyof Tree & string];
 
-/** Name of a message: where it stands in its language's file, such as `account.signOut`. */
+/** Key of a message: its path in the language's file, such as `account.signOut`. */
 export type MessageKey = PathIn<Messages>;
 
 type Arguments = Readonly<Record<string, string | number | Date>>;
 
-/** Markup for an argument, or what puts the text between `<name>` and `</name>` into markup. */
+/** Markup for an argument, or a function that wraps the text between `<name>` and `</name>` in markup. */
 type HtmlArguments = Readonly<Record<string, string | number | Date | Html | ((text: Html) => Html)>>;
 
 const compiled = new Map<string, IntlMessageFormat>();
-/** Regions come from clients: their number must not grow memory. */
+/** Maximum number of cached messages. Clients choose their region, which must not make memory grow. */
 const maxCompiled = 20_000;
 
 const isPseudo = (): boolean => reader().locale === pseudoLocale;
@@ -32,14 +32,14 @@ const textsByLanguage: ReadonlyMap<string, ReadonlyMap<string, string>> = new Ma
   Object.entries(languages).map(([language, { texts }]) => [language, new Map(listTexts(texts))]),
 );
 
-/** What the language of the reader does not have is in English. */
+/** Returns the text in the reader's language, or in English if it is missing. */
 function textOf(key: MessageKey): string {
   const text = textsByLanguage.get(reader().language)?.get(key) ?? textsByLanguage.get('en')?.get(key);
   if (text === undefined) throw new Error(`no message ${key}`);
   return text;
 }
 
-/** Parsing takes about 20 times as long as formatting, so messages are parsed once. */
+/** Messages are parsed once, because parsing takes about 20 times as long as formatting. */
 function formatOf(key: MessageKey, ignoreTag: boolean): IntlMessageFormat {
   const { locale } = reader();
   const id = `${locale} ${ignoreTag} ${key}`;
@@ -53,7 +53,7 @@ function formatOf(key: MessageKey, ignoreTag: boolean): IntlMessageFormat {
 }
 
 /**
- * A message in the language of the reader (`reader.ts`), as plain text.
+ * Returns a message in the reader's language (`reader.ts`) as plain text.
  * @throws Error for a missing argument
  */
 export function t(key: MessageKey, values?: Arguments): string {
@@ -62,7 +62,7 @@ export function t(key: MessageKey, values?: Arguments): string {
   return marked(text);
 }
 
-/** The messages of the dashboard's own scripts for the reader, with their placeholders unfilled. */
+/** Messages of the dashboard's scripts in the reader's language, with their placeholders. */
 export const browserTexts = (): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.keys(en.browser).map((name) => [name, marked(textOf(`browser.${name as keyof Messages['browser']}`))]),
@@ -73,13 +73,13 @@ const tags = {
   code: (text: Html): Html => html`<code>${text}</code>`,
 };
 
-/** A message with markup inside: `<b>`, `<code>`, and the tags and arguments given. Everything else is escaped. */
+/** Returns a message as markup with `<b>`, `<code>`, and the given tags and arguments. Everything else is escaped. */
 export function tHtml(key: MessageKey, values: HtmlArguments = {}): Html {
-  const given = Object.entries({ ...tags, ...values }).map(([name, value]) => [
+  const formatters = Object.entries({ ...tags, ...values }).map(([name, value]) => [
     name,
     typeof value === 'function' ? (parts: readonly Value[]) => value(joined(parts)) : value,
   ]);
-  const formatted = formatOf(key, false).format<Html>(Object.fromEntries(given)) as Value | readonly Value[];
+  const formatted = formatOf(key, false).format<Html>(Object.fromEntries(formatters)) as Value | readonly Value[];
   const text = joined(Array.isArray(formatted) ? formatted : [formatted as Value]);
   return isPseudo() ? html`⟦${text}⟧` : text;
 }

@@ -12,19 +12,19 @@ import {
 } from './languages.ts';
 
 /**
- * `locale`: BCP 47 tag of the language with a region, for dates and numbers. `direction`: of a reader whose own
- * language runs otherwise than that of the words; absent: as the words.
+ * Reader of a response. `locale` is the BCP 47 tag of the language with a region, for dates and numbers. `direction` is
+ * set if the reader's own language has another direction than the language of the texts.
  */
 export type Reader = { language: Language; locale: string; direction?: Direction };
 
 type Direction = ReturnType<typeof directionOf>;
 
-/** In this locale every message stands in ⟦ ⟧, which shows texts that are not in the message files. */
+/** In this locale every message is wrapped in ⟦ ⟧, which reveals texts that are not in the message files. */
 export const pseudoLocale = 'en-XA';
 
 /**
- * The reader of a request: in the language they have set, else the first of the dashboard's that `Accept-Language`
- * names, else English; with the first accepted region of that language.
+ * Reader of a request. The language is the one that the user has set, else the first of the dashboard's that
+ * `Accept-Language` contains, else English. The region is the first accepted one of that language.
  */
 export function readerOf(acceptLanguage: string | undefined, set: ReaderLanguage | null = null): Reader {
   const accepted = acceptedTags(acceptLanguage).flatMap((tag) => {
@@ -33,13 +33,13 @@ export function readerOf(acceptLanguage: string | undefined, set: ReaderLanguage
     return isReaderLanguage(language) ? [{ language, region: region?.toUpperCase() }] : [];
   });
   const language = set ?? accepted[0]?.language ?? 'en';
-  const region = accepted.find((one) => one.language === language && one.region !== undefined)?.region;
+  const region = accepted.find((accept) => accept.language === language && accept.region !== undefined)?.region;
   return { language, locale: region === undefined ? languages[language].locale : `${language}-${region}` };
 }
 
 /**
- * What the reader of a hosted page asks for, the most wanted first: in the URL (`language` or `lang`), then in the
- * session that the page belongs to, then in `Accept-Language`.
+ * Language tags that the reader of a hosted page prefers, in this order: those of the URL (`language` or `lang`), of
+ * the page's session, and of `Accept-Language`.
  */
 function requestTags(query: unknown, acceptLanguage: string | undefined, sessionTags: string | null): string[] {
   const { language, lang } = (query ?? {}) as Record<string, unknown>;
@@ -48,24 +48,27 @@ function requestTags(query: unknown, acceptLanguage: string | undefined, session
   );
 }
 
-/** The language of a hosted page: the first that is asked for and here, else English. */
+/** Language of a hosted page: the first preferred language with texts, else English. */
 export function requestLanguage(
   query: unknown,
   acceptLanguage: string | undefined,
   sessionTags: string | null = null,
 ): Language {
   const tags = requestTags(query, acceptLanguage, sessionTags);
-  return tags.map(languageOf).find((one) => one !== null) ?? 'en';
+  return tags.map(languageOf).find((supported) => supported !== null) ?? 'en';
 }
 
-/*
- * While it is enabled, Node 20 and 22 follow every promise of the process, which costs each request. So it is disabled
- * whenever nothing under way has a reader (docs/adr/0030-readers-while-needed.md).
+/**
+ * While it is enabled, Node 20 and 22 track every promise of the process, which slows down each request. So it is
+ * disabled when no work in progress has a reader (docs/adr/0030-readers-while-needed.md).
  */
 const readers = new AsyncLocalStorage<Reader>();
 let underWay = 0;
 
-/** Keeps readers of what is started from now on. @returns ends that; once there are no others, none has a reader */
+/**
+ * Enables readers for work that starts from now on.
+ * @returns a function that ends this; after the last one, no work has a reader
+ */
 export function keepReaders(): () => void {
   underWay += 1;
   let isEnded = false;
@@ -79,15 +82,15 @@ export function keepReaders(): () => void {
 
 const byDefault: Reader = { language: 'en', locale: languages.en.locale };
 
-/** Whom the running request answers; English where nobody was named. */
+/** Reader of the current request; English by default. */
 export const reader = (): Reader => readers.getStore() ?? byDefault;
 
-/** Runs a function with the texts of this reader; one that returns a promise, until that is settled. */
-export function asReader<T>(one: Reader, run: () => T): T {
+/** Runs a function with the texts for a reader. If it returns a promise, the reader stays until that is settled. */
+export function asReader<T>(forReader: Reader, run: () => T): T {
   const end = keepReaders();
   let lasts = false;
   try {
-    const result = readers.run(one, run);
+    const result = readers.run(forReader, run);
     lasts = result instanceof Promise;
     if (lasts) (result as Promise<unknown>).then(end, end);
     return result;
@@ -96,15 +99,15 @@ export function asReader<T>(one: Reader, run: () => T): T {
   }
 }
 
-/** The same in a language, for work without a request, such as a mail; null: the default language. */
+/** Runs a function in a language, for work without a request, such as an e-mail; null uses the default language. */
 export const inLanguage = <T>(language: Language | null, run: () => T): T =>
   asReader(language === null ? byDefault : { language, locale: languages[language].locale }, run);
 
 type HostedRequest = { query: unknown; headers: { 'accept-language'?: string | undefined } };
 
 /**
- * The same in the language of a hosted page, in the direction of the language that is asked for first, also where its
- * words are not here. `sessionTags`: of the session that the page belongs to.
+ * Runs a function in the language of a hosted page. The direction is that of the most preferred language, even if it
+ * has no texts. `sessionTags` are the languages of the page's session.
  */
 export function inRequestLanguage<T>(
   { query, headers }: HostedRequest,
@@ -117,68 +120,68 @@ export function inRequestLanguage<T>(
   return asReader({ language, locale: languages[language].locale, direction }, run);
 }
 
-/** The languages that an end user reads, the preferred one first. */
+/** Languages that an end user reads, the preferred one first. */
 export type Wanted = {
-  /** BCP 47 tags, separated by commas: what is stored of it. */
+  /** BCP 47 tags separated by commas, as stored. */
   key: string;
-  /** Tags in the order in which texts are looked for, in lower case: each one before those that contain it. */
+  /** Tags in the order in which texts are searched, in lower case. Specific tags come before general ones. */
   chain: readonly string[];
-  /** The first of them that the words of units are in; null: none. */
+  /** First of the tags for which units have texts; null if there is none. */
   unit: Language | null;
 };
 
-/** Tags that are read of a header (count); a header is read up to this length (characters). */
+/** Maximum number of tags read from a header, and maximum length of the header (characters). */
 const maxTags = 10;
 const maxHeaderLength = 256;
 
-/** Kept answers (count): headers come from clients, and their number must not grow memory. */
+/** Maximum number of cached results. Clients choose their headers, which must not make memory grow. */
 const maxKept = 2_000;
 
-const kept = new LRUCache<string, Wanted>({ max: maxKept });
+const byTagList = new LRUCache<string, Wanted>({ max: maxKept });
 
-/** `tags`: canonical ones, separated by commas. */
+/** Returns the languages of a list. `tags` are canonical tags separated by commas. */
 export function wantedOf(tags: string): Wanted {
-  let wanted = kept.get(tags);
-  if (wanted === undefined) {
+  let preferred = byTagList.get(tags);
+  if (preferred === undefined) {
     const chain = [...new Set(tags.split(',').flatMap(chainOf))];
-    wanted = { key: tags, chain, unit: unitLanguageOf(chain) };
-    kept.set(tags, wanted);
+    preferred = { key: tags, chain, unit: unitLanguageOf(chain) };
+    byTagList.set(tags, preferred);
   }
-  return wanted;
+  return preferred;
 }
 
 const keptTags = new LRUCache<string, { wanted: Wanted | null }>({ max: maxKept });
 
-/** Languages of a tag or of the name that a platform has for a locale; null: it names none. Reading one takes 3 µs. */
+/** Languages of a tag or a platform's locale name, or null if it names none. Parsing one takes 3 µs. */
 export function wantedTag(text: string): Wanted | null {
-  let known = keptTags.get(text);
-  if (known === undefined) {
+  let cached = keptTags.get(text);
+  if (cached === undefined) {
     const tag = tagOfLocale(text);
-    known = { wanted: tag === null ? null : wantedOf(tag) };
-    keptTags.set(text, known);
+    cached = { wanted: tag === null ? null : wantedOf(tag) };
+    keptTags.set(text, cached);
   }
-  return known.wanted;
+  return cached.wanted;
 }
 
 const keptHeaders = new LRUCache<string, { wanted: Wanted | null }>({ max: maxKept });
 
-/** What an `Accept-Language` header asks for; null: for no language in particular. */
+/** Languages that an `Accept-Language` header prefers, or null if it names none. */
 export function acceptedLanguages(header: string): Wanted | null {
   const text = header.length <= maxHeaderLength ? header : header.slice(0, header.lastIndexOf(',', maxHeaderLength));
-  let known = keptHeaders.get(text);
-  if (known === undefined) {
+  let cached = keptHeaders.get(text);
+  if (cached === undefined) {
     const tags = acceptedTags(text).flatMap((tag) => tagOfLocale(tag) ?? []);
     const key = [...new Set(tags)].slice(0, maxTags).join(',');
-    known = { wanted: key === '' ? null : wantedOf(key) };
-    keptHeaders.set(text, known);
+    cached = { wanted: key === '' ? null : wantedOf(key) };
+    keptHeaders.set(text, cached);
   }
-  return known.wanted;
+  return cached.wanted;
 }
 
-/** A day in the language of the reader, by the calendar of a zone: that of the publisher, for its users. */
+/** Formats a day in the reader's language and a time zone: that of the publisher, for its users. */
 export const longDay = (at: Date, timeZone: string): string =>
   new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone }).format(at);
 
-/** The last day before an end (ISO 8601): the day before one at midnight. */
+/** Formats the last day before an end (ISO 8601). For an end at midnight, it is the previous day. */
 export const lastDay = (endsAt: string, timeZone: string): string =>
   longDay(new Date(Date.parse(endsAt) - 1), timeZone);

@@ -1,10 +1,10 @@
-/** What a spreadsheet may take for a formula, also after invisible characters, and in full-width forms. */
+/** Text that a spreadsheet may treat as a formula, including after invisible characters and in full-width forms. */
 const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 
-/** Text with apostrophes before what may be a formula, which had one more put before it. */
+/** Whether text starts with apostrophes before a possible formula. Such text gets one more apostrophe. */
 const isGuarded = (text: string): boolean => formula.test(text.replace(/^'+/, ''));
 
-/** A value as a cell of CSV. Text that a spreadsheet may take for a formula gets an apostrophe first. */
+/** Encodes a value as a CSV cell. Text that a spreadsheet may treat as a formula gets a leading apostrophe. */
 export function csvCell(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const safe = isGuarded(value) ? `'${value}` : value;
@@ -13,10 +13,13 @@ export function csvCell(value: string | number): string {
 
 export const csvLine = (cells: readonly (string | number)[]): string => `${cells.map(csvCell).join(',')}\r\n`;
 
-/** Marks a file as UTF-8 for spreadsheets, which take it for their system's encoding otherwise. */
+/** Marks a file as UTF-8 for spreadsheets, which otherwise assume the system's encoding. */
 export const byteOrderMark = '\uFEFF';
 
-/** The text of a cell that `csvCell` wrote: an apostrophe before a formula is removed; lines end with a line feed. */
+/**
+ * Decodes the text of a cell written by `csvCell`: removes an apostrophe before a formula, and normalises line ends to
+ * line feeds.
+ */
 export const unguardedText = (text: string): string => {
   const lines = text.replaceAll(/\r\n?/g, '\n');
   return lines.startsWith("'") && isGuarded(lines.slice(1)) ? lines.slice(1) : lines;

@@ -1,11 +1,11 @@
-/** Loaded when the first domain is looked at: it takes longer than all else at a start (about 0.2 s). */
+/** Loaded on first use, because it takes longer than the rest of a start (about 0.2 s). */
 const suffixList = () => import('tldts');
 const asGiven = { extractHostname: false, validateHostname: false };
 
 /**
- * The part of a host's name that its owner has registered, by the public suffix list: `shop.co.uk` of
- * `www.shop.co.uk`. Below suffixes of companies, such as `github.io`, each name has an owner of its own.
- * @returns the host itself where it has no such part: an address, a name without a dot
+ * Registered part of a host name by the public suffix list: `shop.co.uk` for `www.shop.co.uk`. Below suffixes of
+ * companies, such as `github.io`, each name has its own owner.
+ * @returns the host itself if it has no registered part: an address, or a name without a dot
  */
 export async function registeredDomain(host: string): Promise<string> {
   const { getDomain } = await suffixList();
@@ -13,7 +13,10 @@ export async function registeredDomain(host: string): Promise<string> {
   return getDomain(name, { ...asGiven, allowPrivateDomains: true }) ?? name;
 }
 
-/** Says of hosts, in lower case and ASCII, whether anyone registers names below them, as below `com` and `co.uk`. */
+/**
+ * Returns a function that tells whether anyone can register names below a host, as below `com` and `co.uk`. Hosts must
+ * be in lower case and ASCII.
+ */
 export async function publicSuffixes(): Promise<(host: string) => boolean> {
   const { parse } = await suffixList();
   return (host) => {

@@ -1,4 +1,4 @@
-/** Letters to add, remove or replace to make one text of the other (count; 9 when they differ much). */
+/** Number of letters to add, remove or replace to turn one text into the other; 9 if they differ a lot. */
 export function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 8) return 9;
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,8 +1,8 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 
 /**
- * Spellings of one address in lower case, with the domain in Punycode first. New rows are kept by that one, those of
- * earlier releases by what was sent.
+ * Spellings of an address in lower case, with the domain in Punycode first. New rows use the first one; rows of earlier
+ * releases use the address as sent.
  */
 export function spellingsOf(email: string): string[] {
   const at = email.lastIndexOf('@');

@@ -1,40 +1,43 @@
 import { AppError } from '../errors.ts';
 
 export type LimiterOptions = {
-  /** Tasks that run at once (count). */
+  /** Maximum number of concurrent tasks. */
   maxConcurrent: number;
-  /** Of them, for the same client (count). Default: all. */
+  /** Maximum number of concurrent tasks per client. Default: no limit per client. */
   maxConcurrentPerClient?: number;
-  /** Tasks that wait for the same client (count); further ones are refused with 503. */
+  /** Maximum number of waiting tasks per client. Further ones are rejected with 503. */
   maxWaitingPerClient: number;
-  /** Tasks that wait in total (count). Default: no limit beside that for each client. */
+  /** Maximum number of waiting tasks in total. Default: no limit in addition to that per client. */
   maxWaiting?: number;
-  /** A task that waits for longer is refused as well (milliseconds). Default: no limit. */
+  /** Maximum waiting time, after which a task is rejected as well (milliseconds). Default: no limit. */
   maxWaitMs?: number;
-  /** The message of a refusal. */
+  /** Message of a rejection. */
   message: string;
 };
 
 export type WorkOptions = {
-  /** The client that the task is for. Default: all tasks are for the same client. */
+  /** Client that the task is for. Default: all tasks are for the same client. */
   client?: number | string;
-  /** When it aborts, the result is not needed any more: a task that waits is not started. */
+  /** Aborts when the result is no longer needed. A waiting task is then not started. */
   signal?: AbortSignal | undefined;
 };
 
-/** Runs a task within the limits. Rejects with `unavailable` (503, retry-after) when too many wait, or for too long. */
+/**
+ * Runs a task within the limits. Rejects with `unavailable` (503, retry-after) if too many tasks are waiting, or after
+ * too long a wait.
+ */
 export type Limiter = <T>(work: () => Promise<T>, options?: WorkOptions) => Promise<T>;
 
 type ClientQueue = { running: number; waiting: (() => void)[] };
 
 /**
- * First come, first served within a client, round robin between clients. A flood of one client uses at most
- * `maxConcurrent` workers and `maxWaitingPerClient` places, and delays other clients by one task.
+ * Creates a limiter: first come, first served within a client, round robin between clients. A flood of one client uses
+ * at most `maxConcurrent` workers and `maxWaitingPerClient` places, and delays other clients by one task.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const { maxConcurrent, maxConcurrentPerClient = maxConcurrent, maxWaitMs, message } = options;
   const { maxWaitingPerClient, maxWaiting = Number.POSITIVE_INFINITY } = options;
-  /** In round-robin order. */
+  /** Queues in round-robin order. */
   const queues = new Map<number | string, ClientQueue>();
   let running = 0;
   let waiting = 0;
@@ -47,7 +50,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     running += 1;
     queue.running += 1;
     queues.delete(client);
-    queues.set(client, queue); // last in the order
+    queues.set(client, queue); // moves to the end of the order
   }
 
   function removeIfIdle(client: number | string, queue: ClientQueue): void {

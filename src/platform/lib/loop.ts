@@ -1,9 +1,9 @@
-/** Work that is done again and again; `stop` resolves when the round under way has ended. */
+/** Repeated work. `stop` resolves when the current round has ended. */
 export type Loop = { stop: () => Promise<void> };
 
 /**
- * Does a round now, and the next so many milliseconds after it as the round says.
- * @param round must not reject; it may ask whether it should end early
+ * Runs a round now, and each next one after the number of milliseconds that the round returns.
+ * @param round must not reject; it can ask whether to end early
  */
 export function startLoop(round: (isStopped: () => boolean) => Promise<number>): Loop {
   let timer: NodeJS.Timeout | undefined;

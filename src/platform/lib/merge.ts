@@ -3,7 +3,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The fields of both, at any depth; the second ones win. */
+/** Deep merge of two objects; the fields of the second one win. */
 export const merge = (base: Fields, over: Fields): Fields => ({
   ...base,
   ...Object.fromEntries(

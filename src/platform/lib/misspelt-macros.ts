@@ -1,22 +1,22 @@
 import { editDistance } from './edit-distance.ts';
 import { parseUrlTemplate } from './url-template.ts';
 
-/** Warning about a URL, as answers of the API show it. */
+/** Warning about a URL, in the format of the API. */
 type UrlWarning = { path: string; message: string };
 
 export type MacroRules = {
-  /** Macros that are filled in this URL; empty: the URL is used as it is stored. */
+  /** Macros that are filled in this URL. If empty, the URL is used as stored. */
   names: readonly string[];
-  /** What becomes of `{other}`: it is emptied, sent as it is, or filled from a custom attribute of that name. */
+  /** How `{other}` is treated: emptied, sent literally, or filled from a custom attribute with that name. */
   others: 'emptied' | 'sent' | 'custom';
 };
 
 /** Maximum number of warnings for one URL. */
 const maxWarnings = 5;
 
-/** Name inside of a macro, with the fallback or filter that some systems allow. */
+/** Name in a macro, with the fallback or filter that some systems allow. */
 const inner = String.raw`\s*([A-Za-z_][\w .|:-]{0,63}?)\s*`;
-/** Spellings of macros in other systems. */
+/** Macro syntax of other systems. */
 const certain = [
   String.raw`\{\{${inner}\}\}`,
   String.raw`(?:[$%]|(?<==)[#@])\{${inner}\}`,
@@ -24,7 +24,7 @@ const certain = [
   String.raw`\{${inner}\}`,
   String.raw`(?<=[=/])\[${inner}\](?=[&/#]|$)`,
 ];
-/** Spellings that URLs without macros have, too. They count only around a name that resembles a macro. */
+/** Macro syntax that also occurs in URLs without macros. It counts only around a name that resembles a macro. */
 const doubtful = [
   `<${inner}>`,
   `#${inner}#`,
@@ -35,7 +35,7 @@ const doubtful = [
 ];
 const spellings = new RegExp([...certain, ...doubtful].join('|'), 'g');
 
-/** Macros of other systems for the same value, without punctuation. */
+/** Names of macros in other systems for the same value, without punctuation. */
 const synonyms: Readonly<Record<string, string>> = {
   click_id: 'click cid clkid clid subid transactionid tid affclickid affsub sub1 externalid',
   txn_id: 'transactionid tid orderid order saleid',
@@ -53,7 +53,7 @@ const synonyms: Readonly<Record<string, string>> = {
 };
 
 /**
- * Warns about macros of a URL that would be emptied or sent literally: misspelt names (`{clickid}`) and spellings of
+ * Warns about macros of a URL that would be emptied or sent literally: misspelt names (`{clickid}`), and syntax of
  * other systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`). Percent-encoded braces are literal.
  */
 export function warnOfMacros(path: string, url: unknown, rules: MacroRules): UrlWarning[] {
@@ -77,9 +77,9 @@ function problemOf(match: RegExpMatchArray, { names, others }: MacroRules): stri
   const nearest = nearestMacro(name, names);
   if (nearest === null && at >= certain.length) return null;
   if (names.length === 0) return `${text} is sent as it is: this URL has no macros`;
-  const meant = nearest ?? (others === 'custom' ? name : null);
-  if (meant === null) return listMacros(text, names.map(asMacro).join(', '), { isMacro, others });
-  const macro = asMacro(meant);
+  const suggestion = nearest ?? (others === 'custom' ? name : null);
+  if (suggestion === null) return listMacros(text, names.map(asMacro).join(', '), { isMacro, others });
+  const macro = asMacro(suggestion);
   if (macro === text) return null;
   if (!isMacro) return `${text} is not written as a macro; did you mean ${macro}?`;
   return others === 'sent'
@@ -104,12 +104,15 @@ const bare = (name: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]/g, '');
 
-/** The macro that a name probably stands for: the same letters, a synonym, few typing errors, or a part of the name. */
+/**
+ * Returns the macro that a name probably means: one with the same letters, a synonym, few typing errors, or part of the
+ * name.
+ */
 function nearestMacro(name: string, names: readonly string[]): string | null {
   const typed = bare(name);
   const same = names.find((macro) => bare(macro) === typed);
-  const meant = names.find((macro) => (synonyms[macro] ?? '').split(' ').includes(typed));
-  if (same !== undefined || meant !== undefined) return same ?? meant ?? null;
+  const synonym = names.find((macro) => (synonyms[macro] ?? '').split(' ').includes(typed));
+  if (same !== undefined || synonym !== undefined) return same ?? synonym ?? null;
   const rated = names
     .map((macro) => ({ macro, distance: editDistance(typed, bare(macro)) }))
     .filter(({ macro, distance }) => distance <= (bare(macro).length < 7 ? 1 : 2))

@@ -1,3 +1,3 @@
-/** Value of a name that others choose, such as `constructor`: what every object inherits is none. */
+/** Own property by a name that others choose. Inherited names, such as `constructor`, are undefined. */
 export const ownOf = <Value>(from: Readonly<Record<string, Value>>, name: string): Value | undefined =>
   Object.hasOwn(from, name) ? from[name] : undefined;

@@ -1,8 +1,8 @@
-/** Work that parallel calls with one key share. */
+/** Work shared by concurrent calls with the same key. */
 export type SharedWork<Result> = {
   /**
-   * Starts the work, or joins it where it is under way.
-   * @param signal aborts when this caller does not wait any more
+   * Starts the work, or joins it if it is under way.
+   * @param signal aborts when this caller no longer waits
    * @param work gets a signal that aborts when no caller waits any more
    */
   join: (
@@ -11,7 +11,7 @@ export type SharedWork<Result> = {
     work: (signal: AbortSignal) => Promise<Result>,
   ) => Promise<Result>;
   has: (key: string) => boolean;
-  /** Work under way and waiting. */
+  /** Number of running and waiting works. */
   count: () => number;
 };
 
@@ -30,10 +30,10 @@ export function createSharedWork<Result>(): SharedWork<Result> {
 
   const join: SharedWork<Result>['join'] = async (key, signal, work) => {
     signal?.throwIfAborted();
-    const known = entries.get(key);
-    // Abandoned work may fail of that alone, or have gone too far to stop.
-    if (known?.abandoned.signal.aborted) return known.result.catch(() => join(key, signal, work));
-    const entry = known ?? begin(key, work);
+    const pendingEntry = entries.get(key);
+    // Abandoned work may fail because of that, or may have progressed too far to stop.
+    if (pendingEntry?.abandoned.signal.aborted) return pendingEntry.result.catch(() => join(key, signal, work));
+    const entry = pendingEntry ?? begin(key, work);
     const leave = (): void => {
       entry.callers -= 1;
       if (entry.callers === 0) entry.abandoned.abort();

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Lets other work of the process run. */
+/** Yields to other work of the process. */
 export type Pause = () => Promise<unknown>;
 
-/** Runs a long computation in slices: pauses at each `yield`, so that requests do not wait for its end. */
+/** Runs a long computation in slices. It pauses at each `yield`, so that requests do not wait for its end. */
 export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = () => nextTurn()): Promise<T> {
   for (;;) {
     const step = work.next();
@@ -12,7 +12,7 @@ export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = ()
   }
 }
 
-/** Runs it without a pause. */
+/** Runs a computation without pauses. */
 export function runAtOnce<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
@@ -20,10 +20,13 @@ export function runAtOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-/** A turn of work that is done in slices lasts this long (milliseconds). */
+/** Maximum duration of a slice (milliseconds). */
 const turnMs = 10;
 
-/** Pauses where its last pause is longer ago than a turn should last: for loops that await it between their steps. */
+/**
+ * Creates a pacer for loops that await it between their steps. It pauses if the last pause was longer ago than a slice
+ * should take.
+ */
 export function createPacer(nowMs: () => number = () => performance.now(), pause: Pause = () => nextTurn()): Pause {
   let begunMs = nowMs();
   return async () => {

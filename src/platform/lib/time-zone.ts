@@ -2,15 +2,12 @@ import { dayMs, hourMs, minuteMs } from './time.ts';
 
 export type CalendarPeriod = 'hour' | 'day' | 'month' | 'lifetime';
 
-/**
- * Local time from an instant and an IANA zone; no clock of its own. What `Intl` answers is kept for each quarter of an
- * hour.
- */
+/** Local time for an instant and an IANA zone. Results of `Intl` are cached for each quarter of an hour. */
 const quarterMs = 15 * 60_000;
 
-/** Memory is bounded: zones × the quarters of an hour lately asked for. */
+/** Maximum number of cached offsets: zones × recently used quarters of an hour. */
 const maxKnown = 2000;
-/** Callers name zones, in any case (count). */
+/** Maximum number of cached formats. Callers name zones in any case. */
 const maxFormats = 600;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -45,10 +42,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/**
- * How far local time is ahead of UTC (milliseconds); 0 for a zone nobody knows. Offsets change on quarters of an hour
- * only.
- */
+/** Offset of local time from UTC (milliseconds); 0 for an unknown zone. Offsets change only at quarters of an hour. */
 export function offsetMs(zone: string, atMs: number): number {
   if (zone === 'UTC') return 0;
   const quarter = Math.floor(atMs / quarterMs);
@@ -77,7 +71,7 @@ export function minuteOfWeek(zone: string, atMs: number): number {
   return ((sinceMonday % 10_080) + 10_080) % 10_080;
 }
 
-/** Start and end of the calendar period that holds an instant (epoch milliseconds). */
+/** Start and end of the calendar period that contains an instant (epoch milliseconds). */
 export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { startMs: number; endMs: number } {
   if (per === 'lifetime') return { startMs: 0, endMs: Number.POSITIVE_INFINITY };
   if (per === 'hour') return hourOf(zone, atMs);
@@ -87,7 +81,10 @@ export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { sta
   return { startMs: instantOf(zone, Date.UTC(year, month, day)), endMs: instantOf(zone, next) };
 }
 
-/** Where clocks change by half an hour, the hour before takes the half hour that is left, as in reports. */
+/**
+ * Hour that contains an instant. If clocks change by half an hour, the previous hour includes the remaining half hour,
+ * as in reports.
+ */
 function hourOf(zone: string, atMs: number): { startMs: number; endMs: number } {
   const fullHour = (ms: number): number => ms - ((ms + offsetMs(zone, ms)) % hourMs);
   const startOf = (ms: number): number => fullHour(fullHour(ms));
@@ -97,8 +94,8 @@ function hourOf(zone: string, atMs: number): { startMs: number; endMs: number } 
 }
 
 /**
- * The instant of a local time (milliseconds, as if it were UTC): the first one where clocks show it twice; where a
- * change skips it, the one that the offset before the change gives.
+ * Converts a local time (milliseconds, as if it were UTC) to an instant. If clocks show it twice, it is the first one;
+ * if a change skips it, the offset before the change applies.
  */
 export function instantOf(zone: string, localMs: number): number {
   const before = localMs - offsetMs(zone, localMs - dayMs);
@@ -107,20 +104,23 @@ export function instantOf(zone: string, localMs: number): number {
   return first + offsetMs(zone, first) === localMs ? first : later;
 }
 
-/** Minutes of `HH:MM`, 0 to 1440; null when it is none. */
+/** Minutes of `HH:MM`, 0 to 1440, or null for other text. */
 export function minuteOf(text: string): number | null {
-  const found = /^(\d{2}):(\d{2})$/.exec(text);
-  const minutes = Number(found?.[1]) * 60 + Number(found?.[2]);
-  return found !== null && Number(found[2]) < 60 && minutes <= 1440 ? minutes : null;
+  const match = /^(\d{2}):(\d{2})$/.exec(text);
+  const minutes = Number(match?.[1]) * 60 + Number(match?.[2]);
+  return match !== null && Number(match[2]) < 60 && minutes <= 1440 ? minutes : null;
 }
 
 const rfc3339 = /^(?!000)(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i;
 
-/** Epoch milliseconds of an RFC 3339 time; null when absent, NaN when it is none, or in a year that no row can have. */
+/**
+ * Parses an RFC 3339 time to epoch milliseconds. Returns null if it is absent, and NaN if it is invalid or in a year
+ * that no row can have.
+ */
 export function timeOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, year, month, day] = rfc3339.exec(text) ?? [];
-  // 31 February would be taken for 3 March.
+  // Date.UTC would read 31 February as 3 March.
   if (
     day === undefined ||
     new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)

@@ -1,11 +1,11 @@
-/** Lengths in milliseconds. */
+/** Durations in milliseconds. */
 export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
 let lastDay = { start: 0, text: '' };
 
-/** The UTC day (`2026-11-21`) of a time: the partition its rows live in. */
+/** UTC day of a time, such as `2026-11-21`. It selects the partition of a row. */
 export function dayOf(timeMs: number): string {
   const start = timeMs - (timeMs % dayMs);
   if (start !== lastDay.start || lastDay.text === '')

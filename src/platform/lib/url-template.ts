@@ -1,11 +1,11 @@
 import { parseUrl } from './url.ts';
-/** A URL taken apart: its origin, the path, and the rest. Macros such as `{click_id}` count after the origin only. */
+/** A parsed URL template: origin, path, and the rest. Macros such as `{click_id}` count only after the origin. */
 export type UrlTemplate = { origin: string; path: string; tail: string };
 
 const macro = /\{([A-Za-z0-9_.-]{1,64})\}/g;
 const parts = /^https?:\/\/[^/?#\\]+([^?#]*)(.*)$/is;
 
-/** Takes an absolute http(s) URL apart; null for anything else. */
+/** Parses an absolute http(s) URL; returns null for anything else. */
 export function parseUrlTemplate(text: string): UrlTemplate | null {
   const match = parts.exec(text);
   if (match === null || parseUrl(text) === null) return null;
@@ -13,17 +13,17 @@ export function parseUrlTemplate(text: string): UrlTemplate | null {
   return { origin: new URL(text).origin, path, tail };
 }
 
-/** The names of the macros after the origin, each time one stands there. */
+/** Names of the macros after the origin, with repetitions. */
 export const urlMacros = ({ path, tail }: UrlTemplate): string[] =>
   [...`${path}${tail}`.matchAll(macro)].map(([, name = '']) => name);
 
 /**
- * Fills each macro with its text, percent-encoded. No text can change the origin or climb out of the stored path.
- * @throws when the URL left its origin all the same
+ * Fills each macro with its percent-encoded text. No text can change the origin or leave the stored path.
+ * @throws if the URL has another origin nevertheless
  */
 export function fillUrl({ origin, path, tail }: UrlTemplate, textOf: (name: string) => string): URL {
   const encoded = (name: string): string => encodeURIComponent(textOf(name).toWellFormed());
-  // A segment of dots alone would climb out of the stored path.
+  // A segment of dots would leave the stored path.
   const filledPath = path.replace(macro, (_, name: string) => (/^\.+$/.test(textOf(name)) ? '' : encoded(name)));
   const url = new URL(origin + filledPath + tail.replace(macro, (_, name: string) => encoded(name)));
   if (url.origin !== origin) throw new Error('a URL left its origin');

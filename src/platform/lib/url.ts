@@ -1,6 +1,7 @@
 /**
- * @returns null: the text is no URL. `URL.canParse` is no choice where texts come again and again: once it is
- * compiled, that of Node 20 refuses URLs with letters such as "ü".
+ * Parses a URL.
+ * @returns null if the text is not a URL. `URL.canParse` is not used because in Node 20, once compiled, it rejects URLs
+ * with letters such as "ü".
  */
 export function parseUrl(text: string, base?: string): URL | null {
   try {

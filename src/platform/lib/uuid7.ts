@@ -7,7 +7,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 const randomPool = Buffer.alloc(16 * 256);
 let randomUsed = randomPool.length;
 
-/** 16 random bytes, from a pool that one system call fills. */
+/** Returns 16 random bytes from a pool that one system call fills. */
 function randomBytes16(): Uint8Array {
   if (randomUsed === randomPool.length) {
     randomFillSync(randomPool);
@@ -17,52 +17,52 @@ function randomBytes16(): Uint8Array {
   return randomPool.subarray(randomUsed - 16, randomUsed);
 }
 
-/** A new UUIDv7, such as a session id; it contains its time. */
+/** Creates a UUIDv7, such as a session id, which contains its time. */
 export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
-/** The lowest UUIDv7 of a time (epoch milliseconds; before 1970: the lowest of all): lower ids are earlier. */
+/** Lowest UUIDv7 of a time (epoch milliseconds; the lowest of all before 1970). Earlier ids are lower. */
 export function firstUuid7At(timeMs: number): string {
   const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** The lowest UUIDv7 that is later than a time. */
+/** Lowest UUIDv7 that is later than a time. */
 export const firstUuid7After = (time: Date): string => firstUuid7At(time.getTime() + 1);
 
-/** Whether a text is a UUIDv7 in its canonical, lower-case form. */
+/** Whether a text is a UUIDv7 in canonical lower case. */
 export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 
-/** The time inside a UUIDv7, epoch milliseconds. */
+/** Time of a UUIDv7 (epoch milliseconds). */
 export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /**
- * Whether a text is an id that can have been given: an invented one can carry a time that no calendar has, nor the
- * database's dates. A day ahead is allowed, for clocks that differ.
+ * Whether a text is an id that may have been issued. An invented one can have a time that no calendar or database date
+ * has. A day in the future is allowed, because clocks differ.
  */
 export const isPossibleUuid7 = (text: string, nowMs: number): boolean =>
   isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
-/** The last 32 of the random bits of a UUIDv7: the seed of a session's decision. */
+/** Last 32 random bits of a UUIDv7: the seed of a session's decision. */
 export const seedOf = (id: string): number => Number.parseInt(id.slice(28), 16);
 
-/** The UTC day of a session; all its rows carry it, so that one partition holds and dedupes them. */
+/** UTC day of a session. All its rows have the same day, so that one partition contains and deduplicates them. */
 export const dayOfUuid7 = (id: string): string => dayOf(timeOfUuid7(id));
 
-/** Offsets, in the text of a UUID, of the two digits of each byte. */
+/** Offsets of the two digits of each byte in the text of a UUID. */
 const digitOffsets = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const digits = Buffer.from('0123456789abcdef');
-/** The value of a digit by its character code. */
+/** Values of digits by character code. */
 const digitValues = Buffer.alloc(256);
 for (const [value, code] of digits.entries()) digitValues[code] = value;
 
 const textBuffer = Buffer.alloc(36, '-');
 
-/*
- * Digit by digit, which takes a third of the time: V8 flattens a text concatenated from slices as soon as it is read,
- * and the ids of all events go from tokens to the database.
+/**
+ * Converting digit by digit takes a third of the time. V8 flattens a text concatenated from slices as soon as it is
+ * read, and the ids of all events go from tokens to the database.
  */
 
-/** Writes a UUID in its canonical form as 16 bytes at `offset`. */
+/** Writes a UUID in canonical form as 16 bytes at `offset`. */
 export function writeUuid(id: string, bytes: Uint8Array, offset: number): void {
   for (let index = 0; index < 16; index += 1) {
     const at = digitOffsets[index] as number;

@@ -1,8 +1,8 @@
 import { editDistance } from './edit-distance.ts';
 
 /**
- * IANA time zones that PostgreSQL and Node both read in the same way, by area: the names with an area of tzdata 2024b.
- * Names without an area are missing on purpose: PostgreSQL reads many of them as abbreviations with a fixed offset
+ * IANA time zones that PostgreSQL and Node interpret in the same way, by area: the names with an area of tzdata 2024b.
+ * Names without an area are left out on purpose: PostgreSQL reads many of them as abbreviations with a fixed offset
  * (`CET`, `EST`, `IST`), and Node as zones.
  */
 const namesByArea: Readonly<Record<string, string>> = {
@@ -70,7 +70,7 @@ const namesByArea: Readonly<Record<string, string>> = {
   US: 'Alaska Aleutian Arizona Central East-Indiana Eastern Hawaii Indiana-Starke Michigan Mountain Pacific Samoa',
 };
 
-/** Every time zone that can be set or asked for, `UTC` first. */
+/** All supported time zones, `UTC` first. */
 export const zoneNames: readonly string[] = [
   'UTC',
   ...Object.entries(namesByArea).flatMap(([area, names]) => names.split(' ').map((name) => `${area}/${name}`)),
@@ -78,10 +78,10 @@ export const zoneNames: readonly string[] = [
 
 const byLowerCase: ReadonlyMap<string, string> = new Map(zoneNames.map((name) => [name.toLowerCase(), name]));
 
-/** Whether a time zone can be set or asked for, in any case. */
+/** Whether a time zone is supported, in any case. */
 export const isKnownZone = (name: string): boolean => byLowerCase.has(name.toLowerCase());
 
-/** Zones that people mean by an abbreviation. Node reads most of them as something else. */
+/** Zones that people mean by an abbreviation. Node reads most of them differently. */
 const abbreviations: Readonly<Record<string, string>> = {
   ACT: 'Australia/Adelaide America/Rio_Branco',
   AET: 'Australia/Sydney Australia/Brisbane',
@@ -110,14 +110,16 @@ const abbreviations: Readonly<Record<string, string>> = {
   Z: 'UTC',
 };
 
-/** Names in an answer (count). */
+/** Maximum number of names in a response. */
 const maxNames = 3;
 
-/** The known zones that a text probably means, the likeliest first; none for text that resembles no zone. */
+/** Supported zones that a text probably means, the most likely first; empty if it resembles no zone. */
 function nearestZones(text: string): string[] {
   const typed = text.trim().slice(0, 64);
-  const meant = Object.hasOwn(abbreviations, typed.toUpperCase()) ? abbreviations[typed.toUpperCase()] : undefined;
-  if (meant !== undefined) return meant.split(' ');
+  const byAbbreviation = Object.hasOwn(abbreviations, typed.toUpperCase())
+    ? abbreviations[typed.toUpperCase()]
+    : undefined;
+  if (byAbbreviation !== undefined) return byAbbreviation.split(' ');
   const words = wordsOf(typed);
   const [, area = '', city = words] = /^(.*?)\/(.*)$/.exec(words) ?? [];
   const rated = zoneNames.flatMap((name) => {
@@ -129,13 +131,13 @@ function nearestZones(text: string): string[] {
     const isElsewhere = area !== '' && !ofName.startsWith(`${area}/`);
     return isClose || isPart ? [{ name, rate: Math.min(distance, isPart ? 1 : distance) + (isElsewhere ? 1 : 0) }] : [];
   });
-  const named = rated.sort((a, b) => a.rate - b.rate).map(({ name }) => name);
-  return [...new Set([...named, ...canonicalOf(typed)])].slice(0, maxNames);
+  const nearest = rated.sort((a, b) => a.rate - b.rate).map(({ name }) => name);
+  return [...new Set([...nearest, ...canonicalOf(typed)])].slice(0, maxNames);
 }
 
 const wordsOf = (name: string): string => name.toLowerCase().replaceAll(/[_\s]+/g, ' ');
 
-/** What Node reads a name without an area as, such as `Japan`. */
+/** Canonical zone of a name without an area in Node, such as `Japan`. */
 function canonicalOf(name: string): string[] {
   try {
     const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
@@ -145,13 +147,13 @@ function canonicalOf(name: string): string[] {
   }
 }
 
-/** Names for the refusal of a time zone that cannot be set or asked for, separated by commas; null: it can. */
+/** Suggestions for an unsupported time zone, separated by commas, or null if it is supported. */
 export function namesInstead(zone: string): string | null {
   if (isKnownZone(zone)) return null;
   return nearestZones(zone).join(', ') || 'Europe/Berlin';
 }
 
-/** Warns about a stored time zone that could not be set any more, with the names to choose from. */
+/** Warns about a stored time zone that is no longer supported, with suggestions. */
 export function warnOfZone(path: string, zone: string | undefined): { path: string; message: string }[] {
   const instead = zone === undefined ? null : namesInstead(zone);
   return instead === null

@@ -6,18 +6,18 @@ type Sample = { label?: string; value: number };
 export type GaugeOptions = {
   name: string;
   help: string;
-  /** Absent: one value without a label. */
+  /** Name of the label; if absent, the gauge has one value without a label. */
   labelName?: string;
   /** Reads the current values, usually by a statement that counts. */
   read: () => Promise<readonly Sample[]>;
-  /** How old shown values may be (milliseconds), so that scrapes do not cause more reads. */
+  /** Maximum age of values (milliseconds), so that scrapes do not cause more reads. */
   maxAgeMs: number;
   now: () => number;
 };
 
 /**
- * A gauge read on demand; the same in all processes, so that a page of all shows one process's values. While it cannot
- * be read, such as while the database is unavailable, it shows no values.
+ * Registers a gauge that is read on demand. It is the same in all processes, so a page of all processes shows one
+ * process's values. While it cannot be read, such as while the database is unavailable, it has no values.
  */
 export function registerGauge(registry: Registry, { name, help, labelName, read, maxAgeMs, now }: GaugeOptions): void {
   const cached = remember(read, maxAgeMs, now);
@@ -36,10 +36,10 @@ export function registerGauge(registry: Registry, { name, help, labelName, read,
   });
 }
 
-/** A database that hangs must not keep a scrape waiting, which tells of just that (milliseconds). */
+/** Maximum time that a scrape waits for a database that hangs (milliseconds). */
 const readLimitMs = 3000;
 
-/** Reads again when the value is too old; concurrent callers share one read. null: it failed. */
+/** Caches a value and reads it again when it is too old. Concurrent callers share one read. Null if the read failed. */
 export function remember<Value>(
   read: () => Promise<Value>,
   maxAgeMs: number,
@@ -56,7 +56,7 @@ export function remember<Value>(
   };
 }
 
-/** null: it is not there in time; a later scrape may show it. */
+/** Returns null if the value is not available in time. A later scrape may show it. */
 async function withinLimit<Value>(value: Promise<Value | null>): Promise<Value | null> {
   const limit = new AbortController();
   const late = sleep(readLimitMs, null, { signal: limit.signal, ref: false }).catch(() => null);

@@ -6,7 +6,7 @@ import type { App } from '../http/app.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import type { Metrics } from './metrics.ts';
 
-/** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
+/** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. There is no route unless it is set. */
 export async function metricsRoutes(
   app: App,
   { config, metrics }: { config: Config; metrics: Metrics },
@@ -21,8 +21,8 @@ export async function metricsRoutes(
     response: { 200: Type.String(), ...errorAnswers(401) },
   };
   app.get('/metrics', { schema }, async (request, reply) => {
-    const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    if (!timingSafeEqual(digest(given), expected)) throw new AppError(given === '' ? 'missing_key' : 'unknown_key');
+    const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    if (!timingSafeEqual(digest(token), expected)) throw new AppError(token === '' ? 'missing_key' : 'unknown_key');
     const text = await metrics.page();
     return reply.header('cache-control', 'no-store').header('content-type', metrics.registry.contentType).send(text);
   });

@@ -16,9 +16,9 @@ export const sealedCanary = sealedColumn({
 });
 
 /**
- * Compares the secrets of this process with those that the database was made with: written with others, secrets could
- * not be read and users not be recognised. Of lists (rotation) one secret has to be the database's; the first pepper
- * becomes it, once what is sealed is sealed with the first key.
+ * Compares the secrets of this process with those that the database was created with. With other secrets, stored
+ * secrets could not be read and users not be recognised. In a list (rotation), one secret has to match; the first
+ * pepper becomes the database's once everything is sealed with the first key.
  * @throws StartupError naming the variable
  */
 export async function checkSecrets(
@@ -29,7 +29,7 @@ export async function checkSecrets(
 ): Promise<void> {
   const marks = [userPepper, ...earlierPeppers].map(markOf);
   const [mark = ''] = marks;
-  // The first process leaves its mark; all compare with the one that is there.
+  // The first process stores its mark; all processes compare with the stored one.
   await pool.query('insert into installation (canary) values ($1) on conflict (id) do nothing', [
     box.seal(mark, context),
   ]);
@@ -40,7 +40,10 @@ export async function checkSecrets(
     await pool.query('update installation set canary = $2 where canary = $1', [canary, box.seal(mark, context)]);
 }
 
-/** The same comparison, which changes nothing. @returns what is wrong, naming the variable; null: nothing */
+/**
+ * Compares the secrets without changing anything.
+ * @returns the problem, naming the variable, or null
+ */
 export async function findSecretProblem(
   pool: pg.Pool,
   box: SecretBox,
@@ -51,12 +54,12 @@ export async function findSecretProblem(
 }
 
 /**
- * Compares the token keys of this process with those that the database has seen, by their ids, and adds new ones: of
- * two processes with different secrets under one id, each would refuse the links of the other.
+ * Compares the token keys of this process, by id, with those that the database has seen, and adds new ones. Two
+ * processes with different secrets for one id would reject each other's links.
  * @throws StartupError naming the entry
  */
 export async function checkTokenKeys(pool: pg.Pool, keys: readonly TokenKey[]): Promise<void> {
-  // A process with a wrong key adds none.
+  // A process with a wrong key must not add any.
   await pool.query(
     `update installation set token_key_marks = token_key_marks || $1::jsonb
     where not token_key_marks @> $1::jsonb and not exists (
@@ -67,13 +70,16 @@ export async function checkTokenKeys(pool: pg.Pool, keys: readonly TokenKey[]): 
   if (problem !== null) throw new StartupError(problem);
 }
 
-/** The same comparison, which changes nothing. @returns what is wrong; null: nothing */
+/**
+ * Compares the token keys without changing anything.
+ * @returns the problem, or null
+ */
 export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey[]): Promise<string | null> {
   const { rows } = await pool.query<{ known: Record<string, string> }>(
     'select token_key_marks as known from installation',
   );
-  const known = rows[0]?.known ?? {};
-  const wrongOne = Object.entries(tokenKeyMarks(keys)).find(([id, mark]) => (known[id] ?? mark) !== mark);
+  const storedMarks = rows[0]?.known ?? {};
+  const wrongOne = Object.entries(tokenKeyMarks(keys)).find(([id, mark]) => (storedMarks[id] ?? mark) !== mark);
   if (wrongOne === undefined) return null;
   return (
     `TOKEN_KEYS: the secret with the id ${wrongOne[0]} is not the one that this database was first used with. Set it ` +
@@ -81,7 +87,7 @@ export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey
   );
 }
 
-/** Signatures by id. Links show such signatures to everybody, so these need no sealing. */
+/** Signatures by key id. Links expose such signatures to everybody, so they need not be sealed. */
 const tokenKeyMarks = (keys: readonly TokenKey[]): Record<string, string> =>
   Object.fromEntries(
     keys.map((key) => [key.id, createSigner([key], context).sign(Buffer.from(context)).toString('base64')]),

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** The secret of a session cookie or a one-time link: 32 random bytes in base64url. Only its hash is stored. */
+/** Creates the secret of a session cookie or a one-time link: 32 random bytes in base64url. Only its hash is stored. */
 export const createToken = (): string => randomBytes(32).toString('base64url');
 
 export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest();

@@ -1,9 +1,9 @@
 import type { Executor } from '../db/pool.ts';
 import type { SecretBox } from './secret-box.ts';
 
-/*
- * Sealed values lie in tables of many modules. Each module exports its own as values of this shape; the list of all of
- * them is handed to the command that seals them anew (docs/operations.md#rotating-the-secrets-key).
+/**
+ * Sealed values are stored in tables of many modules. Each module exports its own as values of this type. The command
+ * that seals them again takes the list of all (docs/operations.md#rotating-the-secrets-key).
  */
 
 type Key = readonly unknown[];
@@ -14,7 +14,7 @@ export type SealedColumn = {
   /** Table and column. */
   name: string;
   context: (key: Key) => string;
-  /** The next values in the order of their keys; `after` null: from the first on. */
+  /** Reads the next values in the order of their keys; `after` null starts with the first. */
   read: (executor: Executor, after: Key | null, limit: number) => Promise<SealedValue[]>;
   /** Replaces a value, unless it was changed meanwhile. */
   replace: (executor: Executor, key: Key, from: Buffer, to: Buffer) => Promise<void>;
@@ -22,41 +22,40 @@ export type SealedColumn = {
 
 type Place = { table: string; column: string; key: readonly string[]; context: (key: Key) => string };
 
-/** A column of type `bytea`. `key` names the columns of the primary key. */
+/** Creates a sealed column of type `bytea`. `key` lists the columns of the primary key. */
 export function sealedColumn({ table, column, key, context }: Place): SealedColumn {
   const keys = key.join(', ');
-  const given = (first: number): string => key.map((_, index) => `$${index + first}`).join(', ');
+  const placeholders = (first: number): string => key.map((_, index) => `$${index + first}`).join(', ');
   return {
     name: `${table}.${column}`,
     context,
     read: async (executor, after, limit) => {
       const { rows } = await executor.query<Record<string, unknown>>(
         `select ${keys}, ${column} as sealed from ${table}
-        where ${column} is not null ${after === null ? '' : `and (${keys}) > (${given(2)})`}
+        where ${column} is not null ${after === null ? '' : `and (${keys}) > (${placeholders(2)})`}
         order by ${keys} limit $1`,
         [limit, ...(after ?? [])],
       );
       return rows.map((row) => ({ key: key.map((name) => row[name]), sealed: row.sealed as Buffer }));
     },
     replace: async (executor, at, from, to) => {
-      await executor.query(`update ${table} set ${column} = $2 where ${column} = $1 and (${keys}) = (${given(3)})`, [
-        from,
-        to,
-        ...at,
-      ]);
+      await executor.query(
+        `update ${table} set ${column} = $2 where ${column} = $1 and (${keys}) = (${placeholders(3)})`,
+        [from, to, ...at],
+      );
     },
   };
 }
 
-/** Values by what they are sealed with: the keys of the box in their order (counts), or none of them. */
+/** Numbers of values sealed with each key of the box, in order, and of unreadable values. */
 export type SealedCounts = { byKey: number[]; unreadable: number };
 
 const sliceSize = 200;
 
 /**
- * Counts the values of a column by key and, with `reseal`, seals those of earlier keys with the first one. Can be
- * interrupted anywhere and run again: what is done is only read.
- * @param report called after each slice with the values read so far (count)
+ * Counts the values of a column by key. With `reseal`, it seals those of earlier keys with the first one. It can be
+ * interrupted at any time and run again; finished values are only read.
+ * @param report called after each slice with the number of values read so far
  */
 export async function walkSealed(
   executor: Executor,
@@ -70,9 +69,9 @@ export async function walkSealed(
     const values = await column.read(executor, after, sliceSize);
     for (const { key, sealed } of values) {
       const context = column.context(key);
-      const found = box.keyOf(sealed, context);
-      if (found === null) counts.unreadable += 1;
-      else if (found === 0 || !reseal) counts.byKey[found] = (counts.byKey[found] ?? 0) + 1;
+      const keyIndex = box.keyOf(sealed, context);
+      if (keyIndex === null) counts.unreadable += 1;
+      else if (keyIndex === 0 || !reseal) counts.byKey[keyIndex] = (counts.byKey[keyIndex] ?? 0) + 1;
       else {
         await column.replace(executor, key, sealed, box.seal(box.open(sealed, context), context));
         counts.byKey[0] = (counts.byKey[0] ?? 0) + 1;

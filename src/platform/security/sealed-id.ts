@@ -2,11 +2,17 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import type { TokenKey } from '../../config.ts';
 import { createSigner, macLength } from './tracking-token.ts';
 
-/** Hides ids in texts that only we can read. Equal ids give equal texts, as long as one key is the first. */
+/**
+ * Hides ids in texts that only this service can read. Equal ids give equal texts as long as the first key stays the
+ * same.
+ */
 export type SealedIds = {
-  /** @returns base64url of 18 bytes more than the id has */
+  /**
+   * Seals an id.
+   * @returns base64url of 18 bytes more than the id has
+   */
   seal: (id: Buffer) => string;
-  /** The id of a text that we sealed for this purpose, or null for anything else. */
+  /** Returns the id of a text sealed for this purpose, or null for anything else. */
   open: (text: string) => Buffer | null;
 };
 
@@ -15,9 +21,10 @@ const version = 1;
 const headLength = 2 + macLength;
 
 /**
- * Ids of one length, encrypted and authenticated for one purpose, with the configured keys: the first seals, all open
- * (rotation). The MAC of the id serves as nonce (the construction of SIV, RFC 5297), so that nothing must be stored or
- * drawn, and repeats look alike. Layout: 0 version · 1 key id · 2–17 MAC · ciphertext, as long as the id.
+ * Creates sealed ids of one length, encrypted and authenticated for one purpose with the configured keys: the first key
+ * seals, all open (rotation). The MAC of the id serves as nonce (the construction of SIV, RFC 5297), so nothing needs
+ * to be stored or drawn, and equal ids give equal texts. Layout: 0 version · 1 key id · 2–17 MAC · ciphertext, as long
+ * as the id.
  */
 export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLength: number): SealedIds {
   const signer = createSigner(keys, `${purpose} authentication`);
@@ -34,7 +41,7 @@ export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLe
     },
     open: (text) => {
       const sealed = Buffer.from(text, 'base64url');
-      // Base64 has several spellings of the same bytes; one is ours.
+      // Base64 can encode the same bytes in several ways; only the canonical one is accepted.
       if (sealed.length !== length || sealed[0] !== version || sealed.toString('base64url') !== text) return null;
       const keyId = sealed[1] as number;
       const secret = secrets.get(keyId);

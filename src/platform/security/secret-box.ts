@@ -1,17 +1,23 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Encrypts texts at rest. `context` says what a text is for (a row's identity); it is not stored, and opening needs the
- * same one.
+ * Encrypts texts at rest. `context` says what a text is for (a row's identity). It is not stored, and opening requires
+ * the same context.
  */
 export type SecretBox = {
-  /** @returns version (1 byte), nonce (12), tag (16), ciphertext (as long as the text in UTF-8) */
+  /**
+   * Encrypts a text.
+   * @returns version (1 byte), nonce (12), tag (16), ciphertext (as long as the text in UTF-8)
+   */
   seal: (plain: string, context: string) => Buffer;
-  /** @throws when the box was altered, cut, sealed with another key, or for another context */
+  /**
+   * Decrypts a text.
+   * @throws if it was altered, truncated, sealed with another key, or for another context
+   */
   open: (sealed: Buffer, context: string) => string;
-  /** The index of the key that sealed it: 0 is the one that seals now. null: none of them, or it was altered. */
+  /** Index of the key that sealed a text; 0 is the current key. Null if no key fits, or it was altered. */
   keyOf: (sealed: Buffer, context: string) => number | null;
-  /** How many keys there are. */
+  /** Number of keys. */
   keys: number;
 };
 
@@ -23,9 +29,10 @@ const authTagLength = 16;
 const headLength = version.length + nonceLength + authTagLength;
 
 /**
- * A box that seals with one key and opens what it and earlier ones sealed (rotation). GCM tells which one it was.
- * @param earlier 32 bytes each
- * @throws when a key has another length
+ * Creates a box that seals with one key, and opens texts sealed with it or earlier keys (rotation). GCM tells which key
+ * it was.
+ * @param earlier earlier keys of 32 bytes each
+ * @throws if a key has another length
  */
 export function createSecretBox(key: Buffer, earlier: readonly Buffer[] = []): SecretBox {
   const boxes = [key, ...earlier].map(createKeyBox);
@@ -48,15 +55,15 @@ export function createSecretBox(key: Buffer, earlier: readonly Buffer[] = []): S
   };
 }
 
-/** `open` null: it was altered, or sealed with another key or for another context. */
+/** Box with one key. `open` returns null if the text was altered, or sealed with another key or for another context. */
 type KeyBox = {
   seal: (plain: string, context: string) => Buffer;
   open: (sealed: Buffer, context: string) => string | null;
 };
 
 /**
- * AES-256-GCM with a random nonce, so equal texts look different. Version and context are authenticated too.
- * One key is good for 2^32 seals (NIST SP 800-38D, 8.3), far beyond the secrets of one installation.
+ * AES-256-GCM with a random nonce, so equal texts look different. Version and context are authenticated too. One key is
+ * good for 2^32 seals (NIST SP 800-38D, 8.3), far beyond the secrets of one installation.
  */
 function createKeyBox(key: Buffer): KeyBox {
   if (key.length !== keyLength) throw new Error(`a secret box needs a key of ${keyLength} bytes`);

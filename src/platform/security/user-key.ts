@@ -5,29 +5,30 @@ import { createMac } from './tracking-token.ts';
 
 /** Turns an end user's identifier into the only form in which it is stored with activity. */
 export type UserKeys = {
-  /** @returns a UUID-shaped, keyed hash; the same identifier gives another one for each publisher */
+  /** Returns the key of an identifier: a keyed hash in the form of a UUID, different for each publisher. */
   of: (publisherId: number, identifier: string) => string;
-  /** The keys of the same identifier under the earlier peppers (rotation); mostly none. */
+  /** Keys of the same identifier under the earlier peppers (rotation); usually empty. */
   earlierOf: (publisherId: number, identifier: string) => string[];
-  /** All of them, the present one first. */
+  /** All keys of an identifier, the current one first. */
   allOf: (publisherId: number, identifier: string) => string[];
-  /** Whether a key was made under an earlier pepper. */
+  /** Whether a key was created with an earlier pepper. */
   isEarlier: (userKey: string) => boolean;
   /** Whether there are earlier peppers. */
   isRotating: boolean;
 };
 
-/** The bytes of a key that tell its pepper. */
+/** Number of bytes of a key that identify its pepper. */
 const markLength = 2;
 
-/** What the keys under a pepper begin with, as 4 hex digits: so the users of a pepper can be counted. */
+/** Prefix of the keys under a pepper, as 4 hex digits, so that the users of a pepper can be counted. */
 export const pepperMark = (pepper: string): string =>
   hash('sha256', `perkwire pepper mark\0${pepper}`, 'hex').slice(0, 2 * markLength);
 
 /**
- * Keyed with the server's pepper, so that a copy of the database cannot be searched for known identifiers.
+ * Creates user keys. They are keyed with the server's pepper, so that a copy of the database cannot be searched for
+ * known identifiers.
  * @param earlier peppers under which users may still be stored
- * @throws StartupError where two peppers have one mark, which is one case of 65,536
+ * @throws StartupError if two peppers have the same prefix, which has a probability of 1 in 65,536
  */
 export function createUserKeys(pepper: string, earlier: readonly string[] = []): UserKeys {
   const hashes = [pepper, ...earlier].map(createHash);

@@ -25,12 +25,13 @@ import type { Span, Tracing } from './tracing.ts';
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
 
-/** How long a collector is waited for, also at the end of the process (milliseconds). */
+/** Timeout of an export, also at the end of the process (milliseconds). */
 const exportTimeoutMs = 5000;
 
 /**
- * Spans are sent in the background; while the collector is down, at most 2,048 wait and the rest is dropped.
- * @param random from 0 to below 1
+ * Starts OpenTelemetry. Spans are sent in the background. While the collector is down, at most 2,048 spans wait, and
+ * the rest is dropped.
+ * @param random returns numbers from 0 to below 1
  */
 export function startOpenTelemetry(
   setting: TracingSetting,
@@ -60,8 +61,8 @@ export function startOpenTelemetry(
 }
 
 /**
- * Whether a trace that would begin here is not sampled: drawn before the SDK makes ids for it, which takes 1 µs, a
- * twentieth of a beacon (docs/adr/0019-sample-traces-early.md).
+ * Whether a trace that would start here is not sampled. This is decided before the SDK creates ids for it, which takes
+ * 1 µs, a twentieth of a beacon (docs/adr/0019-sample-traces-early.md).
  */
 const isLeftOut = ({ sampler, ratio }: TracingSetting, random: () => number): boolean =>
   sampler === 'parentbased_traceidratio' && random() >= ratio;
@@ -83,10 +84,13 @@ function startSpan(tracer: Tracer, name: string, kind: SpanKind, remote: SpanCon
   };
 }
 
-/** The context of a caller whose trace is not sampled: it reaches receivers as it came. */
+/** Span that forwards the context of a caller whose trace is not sampled unchanged. */
 const passedOn = (remote: SpanContext): Span => ({ traceparent: format(remote), child: () => {}, end: () => {} });
 
-/** A header that is not valid counts as none, as W3C Trace Context demands. Later versions may add fields. */
+/**
+ * Parses a traceparent. An invalid header counts as missing, as W3C Trace Context requires. Later versions may add
+ * fields.
+ */
 function parse(traceparent: string): SpanContext | null {
   const [, id, traceId = '', spanId = '', flags = '', more] =
     /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/.exec(traceparent) ?? [];
@@ -99,7 +103,7 @@ const format = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
 
 function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
-  // Those that `isLeftOut` leaves.
+  // Traces that were not excluded by `isLeftOut`.
   if (sampler === 'parentbased_traceidratio') return new ParentBasedSampler({ root: new AlwaysOnSampler() });
   const name = sampler.replace('parentbased_', '');
   const root =
@@ -111,7 +115,7 @@ function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
   return name === sampler ? root : new ParentBasedSampler({ root });
 }
 
-/** The exporter, with its failures told: without that they are lost. */
+/** Wraps the exporter to report its failures, which are lost otherwise. */
 const reporting = (exporter: SpanExporter, onError: (err: Error) => void): SpanExporter => ({
   export: (spans, done) =>
     exporter.export(spans, (result) => {
