@@ -26,7 +26,7 @@ import { chooseMembership } from './memberships.ts';
 import { findSession } from './sessions.ts';
 import { isTwoFactorRequired } from './two-factor.ts';
 
-/** Where the pages of a membership begin. */
+/** Path of the first page of a membership. */
 export const homeOf = ({ publisherId, advertiserId }: User): string => {
   if (advertiserId !== null) return advertiserPath(advertiserId);
   return publisherId === null ? '/dashboard' : publisherPath(publisherId, '/overview');
@@ -36,7 +36,7 @@ export const signInPath = '/dashboard/sign-in';
 /** Page on which users set up two-factor authentication. */
 export const twoFactorPath = '/dashboard/account/two-factor';
 
-/** What the check of sessions and forms takes. */
+/** Dependencies of the checks of sessions and forms. */
 export type AccessDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -45,7 +45,7 @@ export type AccessDeps = {
   now: () => number;
 };
 
-/** For every page, open ones too: reads the session, and refuses forms of other sites. */
+/** Hooks of every page, including public ones: reads the session, and rejects forms of other sites. */
 export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps; cookies: Cookies }): void {
   const { pool, dbHealth, now, config } = deps;
   const failFast = createFailFast(dbHealth);
@@ -65,8 +65,8 @@ export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps;
 }
 
 /**
- * For pages behind the sign-in: requires a session, a second factor where it is demanded, access to the publisher of
- * the address, and the CSRF token.
+ * Hooks of pages behind the sign-in: requires a session, a second factor if it is mandatory, access to the publisher in
+ * the URL, and the CSRF token.
  */
 export function registerAccessControl(
   app: App,
@@ -87,7 +87,7 @@ export function registerAccessControl(
       const member = isMember
         ? await failFast(() => chooseMembership(pool, viewer.sessionId, { publisherId: id }))
         : null;
-      // Another publisher's pages must look as if they did not exist.
+      // Pages of another publisher must look as if they did not exist.
       if (member === null) throw new AppError('not_found');
       request.viewer = { ...viewer, user: member };
     }
@@ -112,12 +112,12 @@ export function beforeSensitive(
   });
 }
 
-/** 0: no id. */
+/** Parses an id; 0 if the text is not an id. */
 const idIn = (text: string): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0);
 
 /**
- * For pages of an advertiser: its accounts open them, and operators.
- * @throws AppError `not_found`: another advertiser's pages must look as if they did not exist
+ * Opens a page of an advertiser for its accounts and for operators.
+ * @throws AppError `not_found`, because pages of another advertiser must look as if they did not exist
  */
 async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number): Promise<void> {
   const viewer = request.viewer as Viewer;
@@ -131,7 +131,10 @@ async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number
   if (request.viewedAdvertiser === null) throw new AppError('not_found');
 }
 
-/** Until a required second factor is set up, only its pages open. The OpenID provider asks for its own. */
+/**
+ * Whether the user must first set up a mandatory second factor; until then only its pages open. The OpenID provider has
+ * a second factor of its own.
+ */
 const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
   !byProvider &&
   !user.hasTwoFactor &&
@@ -150,14 +153,14 @@ const csrfError = (): AppError =>
     message: t('errors.expiredForm'),
   });
 
-/** Redirects to the sign-in page, which leads back to the requested page. */
+/** Redirects to the sign-in page, which returns to the requested page. */
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = isRead(request) && !isFragmentRequest(request) && request.url !== '/dashboard' ? request.url : null;
   reply.header('cache-control', 'no-store');
   return redirect(request, reply, next === null ? signInPath : `${signInPath}?next=${encodeURIComponent(next)}`);
 }
 
-/** The dashboard path to open after sign-in; `/dashboard` for any other URL, which could be an open redirect. */
+/** Dashboard path to open after sign-in, or `/dashboard` for any other URL, which could be an open redirect. */
 export function nextPath(next: string): string {
   const base = 'http://dashboard';
   const url = next.startsWith('/dashboard/') ? parseUrl(next, base) : null;
@@ -170,15 +173,14 @@ export function nextPath(next: string): string {
 export const csrfTokenOf = (sessionToken: string): string =>
   createHmac('sha256', sessionToken).update('csrf').digest('base64url');
 
-function isCsrfToken(expected: string, given: string): boolean {
-  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+function isCsrfToken(expected: string, token: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(token)];
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /**
- * Whether a state-changing request comes from our own pages: by `sec-fetch-site`, and by the origin, which must be the
- * public URL or the host the request was sent to. Clients that send no origin are not browsers and have no cookies of
- * a user.
+ * Whether a state-changing request comes from our own pages, by `sec-fetch-site` and by the origin, which must be the
+ * public URL or the host of the request. Clients that send no origin are not browsers and have no user cookies.
  */
 function isSameOrigin(headers: IncomingHttpHeaders, publicUrl: string): boolean {
   const { origin, host } = headers;

@@ -1,10 +1,12 @@
 import type { Executor, Transaction } from '../platform/db/pool.ts';
 import { actorColumns } from './audit-log.ts';
 
-/** Where new entries of the audit log go. */
+/** Destination of new audit log entries. */
 export type AuditFeed = 'syslog' | 'webhooks';
 
-/** An entry of the audit log. `publisher_id` 0: of the operators' log; `at`: ISO 8601; `hash`: hexadecimal. */
+/**
+ * An entry of the audit log. `publisher_id` is 0 for the operators' log, `at` is ISO 8601, and `hash` is hexadecimal.
+ */
 export type AuditEntry = {
   publisher_id: number;
   number: number;
@@ -19,7 +21,7 @@ export type AuditEntry = {
   hash: string;
 };
 
-/** A feed that is new begins after the entries that are there. */
+/** Creates a feed if it is new. It starts after the existing entries. */
 const openFeed = (executor: Executor, feed: AuditFeed): Promise<unknown> =>
   executor.query(
     `with opened as (insert into audit_feeds (name) values ($1) on conflict do nothing returning name)
@@ -28,14 +30,17 @@ const openFeed = (executor: Executor, feed: AuditFeed): Promise<unknown> =>
     [feed],
   );
 
-/** Keeps other processes from sending until the end of the transaction. @returns false: another one sends */
+/**
+ * Prevents other processes from sending until the end of the transaction.
+ * @returns false if another process is sending
+ */
 export async function lockFeed(executor: Transaction, feed: AuditFeed): Promise<boolean> {
   await openFeed(executor, feed);
-  const held = await executor.query('select from audit_feeds where name = $1 for update skip locked', [feed]);
-  return held.rowCount === 1;
+  const lock = await executor.query('select from audit_feeds where name = $1 for update skip locked', [feed]);
+  return lock.rowCount === 1;
 }
 
-/** As {@link lockFeed}, without a transaction: for so long, or until `releaseFeed`. */
+/** Like {@link lockFeed}, but without a transaction: the lease lasts for a time, or until `releaseFeed`. */
 export async function leaseFeed(executor: Executor, feed: AuditFeed, leaseMs: number): Promise<boolean> {
   await openFeed(executor, feed);
   const leased = await executor.query(
@@ -46,7 +51,10 @@ export async function leaseFeed(executor: Executor, feed: AuditFeed, leaseMs: nu
   return leased.rowCount === 1;
 }
 
-/** @param error why the entries could not be sent; null: they were */
+/**
+ * Releases a feed.
+ * @param error reason why the entries could not be sent, or null on success
+ */
 export async function releaseFeed(executor: Executor, feed: AuditFeed, error: string | null): Promise<void> {
   await executor.query(
     `update audit_feeds set leased_until = null, error = $2,
@@ -58,9 +66,9 @@ export async function releaseFeed(executor: Executor, feed: AuditFeed, error: st
 }
 
 /**
- * Entries of a feed that were not sent, those of a log in their order. They are committed in the order of their numbers
- * (migrations/0036-audit-chain.sql), so that a number is all there is to remember.
- * @param reader who reads them: a publisher does not learn which operator it was
+ * Reads the unsent entries of a feed; those of one log are in order. Entries are committed in the order of their
+ * numbers (migrations/0036-audit-chain.sql), so the last number is enough to continue.
+ * @param reader reader of the entries; a publisher does not learn which operator made a change
  */
 export async function readFeed(
   executor: Executor,
@@ -84,7 +92,7 @@ export async function readFeed(
   return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
 }
 
-/** The publishers that have a log, found in its index. */
+/** Publishers that have a log, found in its index. */
 const logsSql = `with recursive logs as (
       (select publisher_id from audit_log order by publisher_id limit 1)
       union all
@@ -93,7 +101,7 @@ const logsSql = `with recursive logs as (
       ) l
     )`;
 
-/** Goes on after these entries, which were sent. */
+/** Advances the feed after entries that were sent. */
 export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: readonly AuditEntry[]): Promise<void> {
   await executor.query(
     `insert into audit_feed_positions as p (feed, publisher_id, number)
@@ -104,10 +112,13 @@ export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: 
   );
 }
 
-/** `waiting`: entries that were not sent, counted up to a limit. `failedAt`: since when sending fails; null: no. */
+/**
+ * State of a feed. `waiting` counts the unsent entries up to a limit. `failedAt` is the time since which sending fails,
+ * or null.
+ */
 export type FeedState = { waiting: number; sentAt: Date | null; failedAt: Date | null; error: string | null };
 
-/** null: the feed was never used. */
+/** Returns the state of a feed, or null if it was never used. */
 export async function readFeedState(executor: Executor, feed: AuditFeed, limit: number): Promise<FeedState | null> {
   const { rows } = await executor.query<{
     waiting: number;

@@ -15,13 +15,16 @@ import { refusalOf } from '../platform/http/key-restrictions.ts';
 import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 
-/** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
+/** Owner of the presented key. `snapshot` serves the whole request. `key` is null for an SDK id. */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
 
-/** An SDK id is public: it stands in pages, and may only fetch offers. */
+/** Permissions of an SDK id. It is public, because pages contain it, so it can only fetch offers. */
 const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
 
-/** Looks an API key up by its hash, or else an SDK id. @returns null where it is unknown or expired */
+/**
+ * Finds the caller by the hash of an API key, or else by an SDK id.
+ * @returns null if the secret is unknown or expired
+ */
 function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
   const key = snapshot.keys.get(hashKey(secret));
   if (key === undefined) {
@@ -35,15 +38,15 @@ function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant
   return { permissions, limits, restrictions, caller: { publisher, snapshot, key } };
 }
 
-/** The caller of a request that passed `requireKey`. */
+/** Caller of a request that passed `requireKey`. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new Error('the route has no requireKey hook');
   return request.caller as Caller;
 }
 
 /**
- * Whether the key of a request that passed `requireKey` still has what it had then: for streams, which outlive their
- * request.
+ * Creates a check whether the key of a request still has the rights it had in `requireKey`. Streams need it because
+ * they outlive their request.
  */
 export function createKeyCheck(
   catalog: { current: () => Snapshot },
@@ -62,23 +65,23 @@ export function createKeyCheck(
   };
 }
 
-/** The publisher whose key a request presents, whatever the key may do; null: none, or nobody's. */
+/** Publisher whose key a request presents, whatever its permissions; null if there is no valid key. */
 export function findOwner(snapshot: Snapshot, source: KeySource, nowMs: number): Publisher | null {
   try {
     const secret = presentedKey(source);
     return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller.publisher ?? null);
   } catch {
-    return null; // a key that is no text
+    return null; // a key that is not a text
   }
 }
 
-/** The publisher that a management call acts for; operators name it in the query. */
+/** Publisher that a management call acts for. Operators name it in the query. */
 export function calledPublisher(request: FastifyRequest): Publisher {
   const { snapshot } = callerOf(request);
   return snapshot.publishers.get(callOf(request).publisherId) as Publisher;
 }
 
-/** Authenticates keys by the snapshot of the moment. */
+/** Creates an authenticator that checks keys against the current snapshot. */
 export const createKeyAuthenticator = (
   catalog: { current: () => Snapshot },
   now: () => number,
@@ -92,10 +95,10 @@ export const createKeyAuthenticator = (
     },
   });
 
-/** When keys were last used, collected in memory and written once a minute: no request writes for it. */
+/** Times of the last use of keys, collected in memory and written once a minute, so that no request writes them. */
 export type KeyUses = {
   note: (keyId: number) => void;
-  /** Writes what was collected. What cannot be written is lost. */
+  /** Writes the collected times. If that fails, they are lost. */
   write: () => Promise<void>;
   job: Job;
 };
@@ -104,7 +107,7 @@ export function createKeyUses(executor: Executor, now: () => number): KeyUses {
   let usedAtMs = new Map<number, number>();
   async function write(): Promise<void> {
     if (usedAtMs.size === 0) return;
-    const collected = [...usedAtMs].sort(([one], [other]) => one - other);
+    const collected = [...usedAtMs].sort(([first], [other]) => first - other);
     usedAtMs = new Map();
     await executor.query(
       `insert into api_key_uses (key_id, used_at)

@@ -1,6 +1,6 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 
-/** Operators, also where nobody can sign in; and what was changed by whom. */
+/** Commands for operators' accounts, even if nobody can sign in, and for the audit log. */
 export const accountCommands: readonly Command[] = [
   {
     name: 'operator create',

@@ -35,11 +35,10 @@ import { checkRestrictions, prepareRestrictions, restrictionFields } from './key
 import { requireAtMost } from './roles.ts';
 
 /**
- * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
- * another a later end or a higher rate limit than its own (docs/reference/access-and-errors.md#api-keys). Keys that a
- * limited key makes share its limit.
- *
- * @param permissions of all modules
+ * API keys. An actor cannot create, change or revoke a key with more permissions than its own. A key cannot give itself
+ * or another key a later expiry or a higher rate limit than its own (docs/interface.md#keys). Keys created by a limited
+ * key share its limit.
+ * @param permissions permissions of all modules
  */
 export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   name: 'keys',
@@ -75,8 +74,8 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
   filters: [],
   searched: ['name', 'hint'],
-  prepare: (given) => {
-    const values = prepareRestrictions(given);
+  prepare: (input) => {
+    const values = prepareRestrictions(input);
     const atMs = typeof values.expires_at === 'string' ? timeOf(values.expires_at) : null;
     return atMs === null || Number.isNaN(atMs) ? values : { ...values, expires_at: new Date(atMs).toISOString() };
   },
@@ -94,15 +93,15 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
 
-/** Makes a key. `secret` is the key itself; only its digest is stored, so this is the one time it can be shown. */
-export async function createKey(keys: Resource, work: Work, given: unknown): Promise<{ view: View; secret: string }> {
+/** Creates a key. `secret` is the key itself. Only its digest is stored, so it can be shown only now. */
+export async function createKey(keys: Resource, work: Work, input: unknown): Promise<{ view: View; secret: string }> {
   const secret = `pk_${randomBytes(24).toString('base64url')}`;
   const stored = {
     key_hash: Buffer.from(hashKey(secret), 'hex'),
     hint: secret.slice(0, 7),
     limited_by_keys: await limitsOfMaker(work),
   };
-  return { view: await createRow({ ...keys, initial: () => stored }, work, given), secret };
+  return { view: await createRow({ ...keys, initial: () => stored }, work, input), secret };
 }
 
 /** Ids of the keys whose limits a new key shares. */
@@ -138,7 +137,7 @@ async function checkExpiry({ expires_at }: Values, work: Work): Promise<ErrorDet
   return refused(`must be ${new Date(latestMs).toISOString()} or earlier: a key cannot make one that outlives itself`);
 }
 
-/** The longest life that a publisher allows its new keys (days); null: any. */
+/** Maximum lifetime of a publisher's new keys (days), or null for any. */
 export async function mostDaysOf({ executor, publisherId }: Work): Promise<number | null> {
   const { rows } = await executor.query<{ days: number | null }>(
     'select key_max_days as days from publishers where id = $1',
@@ -147,7 +146,10 @@ export async function mostDaysOf({ executor, publisherId }: Work): Promise<numbe
   return rows[0]?.days ?? null;
 }
 
-/** When a publisher's first key was made (epoch milliseconds), revoked or not; null: it never had one. */
+/**
+ * Time when a publisher's first key was created (epoch milliseconds), including revoked ones, or null if it never had
+ * one.
+ */
 export async function firstKeyAt(executor: Executor, publisherId: number): Promise<number | null> {
   const { rows } = await executor.query<{ at: Date | null }>(
     'select min(created_at) as at from api_keys where publisher_id = $1',
@@ -156,18 +158,18 @@ export async function firstKeyAt(executor: Executor, publisherId: number): Promi
   return rows[0]?.at?.getTime() ?? null;
 }
 
-/** An API key whose text is known, for demos and tests. */
+/** Stores an API key with a fixed text, for demos and tests. */
 export async function storeKnownKey(
   executor: Executor,
-  given: { publisherId: number; name: string; key: string; permissions: readonly Permission[] },
+  row: { publisherId: number; name: string; key: string; permissions: readonly Permission[] },
 ): Promise<void> {
   await executor.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, $2, decode($3, 'hex'), $4)",
-    [given.publisherId, given.name, hashKey(given.key), given.permissions],
+    [row.publisherId, row.name, hashKey(row.key), row.permissions],
   );
 }
 
-/** `/manage/v1/keys`. The answer to `POST` is the one that holds the key itself. */
+/** `/manage/v1/keys`. Only the response to `POST` contains the key itself. */
 export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void {
   resourceRoutes(app, http, keys, ['list', 'get', 'update', 'remove']);
   const data = Type.Object(
@@ -214,11 +216,11 @@ export const keyAdditions: Additions = {
     }),
   },
   read: async ({ executor }, rows) => {
-    const { rows: found } = await executor.query<{ key_id: number; used_at: Date }>(
+    const { rows: useRows } = await executor.query<{ key_id: number; used_at: Date }>(
       'select key_id, used_at from api_key_uses where key_id = any($1)',
       [rows.map(({ id }) => id)],
     );
-    const uses = new Map(found.map(({ key_id, used_at }) => [key_id, used_at.toISOString()]));
+    const uses = new Map(useRows.map(({ key_id, used_at }) => [key_id, used_at.toISOString()]));
     return ({ id }) => ({ last_used_at: uses.get(id as number) ?? null });
   },
   warn: async () => [],
@@ -230,11 +232,11 @@ export type ExpiringKey = {
   name: string;
   expiresAt: Date;
   lastUsedAt: Date | null;
-  /** The fewest of the given days within which it ends. */
+  /** The smallest of the given periods in which it expires (days). */
   days: number;
 };
 
-/** Keys that end within some of these days, unless they were made with less left. */
+/** Finds keys that expire within one of these periods (days), unless they were created with a shorter lifetime. */
 export async function findExpiringKeys(
   executor: Executor,
   days: readonly number[],

@@ -3,7 +3,7 @@ import type { MemberRole, User } from '../shell/context.ts';
 import { storedRole } from './roles.ts';
 import { type UserRow, userColumns, userOf } from './users.ts';
 
-/** A condition of SQL: this user may open the pages of this publisher. */
+/** SQL condition that a user may open the pages of a publisher. */
 export const mayOpen = (userId: string, publisherId: string): string => `exists (
   select from memberships m where m.user_id = ${userId} and m.joined_at is not null and not m.disabled
     and (m.role = 'operator' or m.publisher_id = ${publisherId}))`;
@@ -11,8 +11,8 @@ export const mayOpen = (userId: string, publisherId: string): string => `exists 
 type Members = { publisherId: number | null; advertiserId: number | null };
 
 /**
- * The members of a publisher, an advertiser or, where both are null, the operators, by e-mail address.
- * @param asked `q`: a part of the address; `after`: addresses after this one
+ * Lists the members of a publisher, an advertiser or, if both are null, the operators, by e-mail address.
+ * @param asked `q` is a part of the address; `after` is the address to continue after
  */
 export async function listMembers(
   executor: Executor,
@@ -29,7 +29,7 @@ export async function listMembers(
   return rows.map(userOf);
 }
 
-/** What a user is a member of or invited to, the first joined first. */
+/** Lists the memberships and invitations of a user, in the order of joining. */
 export async function listMemberships(executor: Executor, userId: number): Promise<User[]> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from memberships m join users u on u.id = m.user_id where u.id = $1
@@ -40,8 +40,8 @@ export async function listMemberships(executor: Executor, userId: number): Promi
 }
 
 /**
- * Lets sessions open with the pages of this membership from now on.
- * @returns the user as its member; null: it is none, or is disabled there
+ * Makes sessions of the user open with the pages of this membership.
+ * @returns the user as its member, or null if it is not a member or disabled there
  */
 export async function chooseMembership(
   executor: Executor,
@@ -61,7 +61,10 @@ export async function chooseMembership(
   return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
-/** Accepts an invitation. @returns false: it was accepted before, declined or withdrawn */
+/**
+ * Accepts an invitation.
+ * @returns false if it was already accepted, declined or withdrawn
+ */
 export async function join(executor: Executor, membershipId: number, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     'update memberships set joined_at = $2 where id = $1 and joined_at is null and not disabled',
@@ -70,7 +73,7 @@ export async function join(executor: Executor, membershipId: number, nowMs: numb
   return rowCount === 1;
 }
 
-/** Sets role and state. Where a user may open nothing more, sessions and links end. */
+/** Sets role and state. If the user has no access left, sessions and links end. */
 export async function changeMember(
   executor: Executor,
   { membershipId, id: userId }: { membershipId: number; id: number },
@@ -88,8 +91,8 @@ export async function changeMember(
 }
 
 /**
- * Removes a member, or an invitation. Who is a member of nothing has no sign-in any more, and who is not invited
- * either is forgotten.
+ * Removes a member or an invitation. A user without memberships loses the sign-in, and is deleted if there is no
+ * invitation either.
  */
 export async function removeMember(
   executor: Executor,
@@ -111,7 +114,7 @@ export async function removeMember(
   );
 }
 
-/** Ends sessions, and links that set a password, of a user who may open nothing. */
+/** Ends sessions and password links of a user without access. */
 async function endAccess(executor: Executor, userId: number): Promise<void> {
   const opensNothing = `not exists (
     select from memberships where user_id = $1 and joined_at is not null and not disabled)`;
@@ -122,8 +125,8 @@ async function endAccess(executor: Executor, userId: number): Promise<void> {
 }
 
 /**
- * Whether nobody else can administer a publisher (null: the operators) when this one is gone. Locks those who can, so
- * that two of them who remove each other do not both succeed.
+ * Whether a user is the last one who can administer a publisher (null for the operators). It locks the admins, so that
+ * two of them who remove each other do not both succeed.
  */
 export async function isLastAdmin(
   executor: Executor,
@@ -137,7 +140,7 @@ export async function isLastAdmin(
   return rows.length === 1 && rows[0]?.id === membershipId;
 }
 
-/** Whether a user can open something else: then the sign-in is not in the hands of one publisher's admins. */
+/** Whether a user has access elsewhere. Then the admins of one publisher must not control the sign-in. */
 export async function belongsElsewhere(
   executor: Executor,
   { id, membershipId }: { id: number; membershipId: number },

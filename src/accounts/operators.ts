@@ -10,7 +10,10 @@ import { createUser, findByEmail, hasOperator, setPassword } from './users.ts';
 
 type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
 
-/** Creates an operator, or sets a new password for one. @returns whether the operator is new */
+/**
+ * Creates an operator, or sets a new password for an existing one.
+ * @returns whether the operator is new
+ */
 export async function saveOperator(url: string, saved: Saved, signal: AbortSignal): Promise<boolean> {
   const { email, passwordHash } = saved;
   await migrate(url, { signal });
@@ -34,7 +37,7 @@ export async function saveOperator(url: string, saved: Saved, signal: AbortSigna
 
 /**
  * Sets the password, enables the account and ends its sessions.
- * @throws Error when the address belongs to a user of a publisher
+ * @throws Error if the address belongs to a user of a publisher
  */
 async function resetOperator(
   executor: Executor,
@@ -54,13 +57,13 @@ async function resetOperator(
 }
 
 async function findOperator(executor: Executor, email: string): Promise<User> {
-  const found = await findByEmail(executor, email);
-  if (found?.user.role !== 'operator')
+  const credentials = await findByEmail(executor, email);
+  if (credentials?.user.role !== 'operator')
     throw new Error(`${email} belongs to a user of a publisher. Use another address.`);
-  return found.user;
+  return credentials.user;
 }
 
-/** URL of a one-time link that creates the first operator; null: there is an operator. */
+/** URL of a one-time link that creates the first operator, or null if there is an operator. */
 export async function firstOperatorLink(executor: Executor, publicUrl: string, nowMs: number): Promise<string | null> {
   if (await hasOperator(executor)) return null;
   return `${publicUrl}${linkPath}${await createFirstOperatorLink(executor, nowMs)}`;

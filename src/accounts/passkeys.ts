@@ -8,21 +8,21 @@ import { minuteMs } from '../platform/lib/time.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { User } from '../shell/context.ts';
 
-/** Loaded at first use: loading takes about 0.5 s of processor time. */
+/** Loaded on first use, because loading takes about 0.5 s of CPU time. */
 const webauthn = () => import('@simplewebauthn/server');
 
-/** Time between the page with a challenge and the answer of the device (milliseconds). */
+/** Maximum time between the page with a challenge and the response of the device (milliseconds). */
 const challengeLifetimeMs = 15 * minuteMs;
 
-/** Passkeys of one user (count). */
+/** Maximum number of passkeys of a user. */
 export const maxPasskeys = 20;
 
-/** What a challenge is for, so that none answers another. `sign-in`: of any user. */
+/** Purpose of a challenge, so that a response is valid for one purpose only. `sign-in` is for any user. */
 type Purpose = 'sign-in' | `code:${number}` | `add:${number}`;
 
 type Deps = { secretBox: SecretBox; config: { publicUrl: string }; now: () => number };
 
-/** The options of a call in the browser, and the challenge in them, sealed for the form that brings the answer. */
+/** Options of a call in the browser, and their challenge, sealed for the form that submits the response. */
 export type Ceremony = { options: string; sealed: string };
 
 const rpIdOf = ({ config }: Deps): string => new URL(config.publicUrl).hostname;
@@ -30,20 +30,20 @@ const rpIdOf = ({ config }: Deps): string => new URL(config.publicUrl).hostname;
 const contextOf = (purpose: Purpose): string => `passkey:${purpose}`;
 
 function seal({ secretBox, now }: Deps, purpose: Purpose, options: { challenge: string }): Ceremony {
-  const kept = JSON.stringify({ challenge: options.challenge, madeMs: now() });
+  const challenge = JSON.stringify({ challenge: options.challenge, madeMs: now() });
   return {
     options: JSON.stringify(options),
-    sealed: secretBox.seal(kept, contextOf(purpose)).toString('base64url'),
+    sealed: secretBox.seal(challenge, contextOf(purpose)).toString('base64url'),
   };
 }
 
 type Challenge = { challenge: string; madeMs: number };
 
-/** null: altered, made for something else, or too old. */
+/** Opens a challenge; null if it is altered, for another purpose, or too old. */
 function open({ secretBox, now }: Deps, purpose: Purpose, sealed: string): Challenge | null {
   try {
-    const kept = JSON.parse(secretBox.open(Buffer.from(sealed, 'base64url'), contextOf(purpose))) as Challenge;
-    return kept.madeMs > now() - challengeLifetimeMs ? kept : null;
+    const challenge = JSON.parse(secretBox.open(Buffer.from(sealed, 'base64url'), contextOf(purpose))) as Challenge;
+    return challenge.madeMs > now() - challengeLifetimeMs ? challenge : null;
   } catch {
     return null;
   }
@@ -51,7 +51,7 @@ function open({ secretBox, now }: Deps, purpose: Purpose, sealed: string): Chall
 
 export type Passkey = { id: number; name: string; createdAt: Date; lastUsedAt: Date | null };
 
-/** The passkeys of a user, the oldest first. */
+/** Lists the passkeys of a user, oldest first. */
 export async function listPasskeys(executor: Executor, userId: number): Promise<Passkey[]> {
   const { rows } = await executor.query<Passkey>(
     `select id, name, created_at as "createdAt", last_used_at as "lastUsedAt" from user_passkeys
@@ -71,7 +71,7 @@ async function descriptorsOf(executor: Executor, userId: number): Promise<Descri
   return rows.map(({ credential_id, transports }) => ({ id: credential_id.toString('base64url'), transports }));
 }
 
-/** Begins to add a passkey: the device makes one that signs in alone, after its own check of the user. */
+/** Starts adding a passkey. The device creates one that can sign in without a password, after verifying the user. */
 export async function beginAdding(deps: Deps, executor: Executor, { id, email }: User): Promise<Ceremony> {
   const options = await (await webauthn()).generateRegistrationOptions({
     rpName: 'Perkwire',
@@ -85,13 +85,16 @@ export async function beginAdding(deps: Deps, executor: Executor, { id, email }:
   return seal(deps, `add:${id}`, options);
 }
 
-type Answer = { sealed: string; response: string };
+type DeviceResponse = { sealed: string; response: string };
 
-/** Stores what a device made. @returns false: the answer is not right, or there are too many */
+/**
+ * Stores a passkey created by a device.
+ * @returns false if the response is invalid, or the user has too many passkeys
+ */
 export async function addPasskey(
   deps: Deps,
   executor: Executor,
-  { userId, name, sealed, response }: Answer & { userId: number; name: string },
+  { userId, name, sealed, response }: DeviceResponse & { userId: number; name: string },
 ): Promise<boolean> {
   const challenge = open(deps, `add:${userId}`, sealed);
   const answer = parseAnswer<RegistrationResponseJSON>(response);
@@ -123,7 +126,10 @@ export async function addPasskey(
   return rowCount === 1;
 }
 
-/** Removes one of a user's passkeys. @returns its name; null: the user has none with this id */
+/**
+ * Removes a passkey of a user.
+ * @returns its name, or null if the user has no passkey with this id
+ */
 export async function removePasskey(executor: Executor, userId: number, id: number): Promise<string | null> {
   const { rows } = await executor.query<{ name: string }>(
     'delete from user_passkeys where user_id = $1 and id = $2 returning name',
@@ -132,7 +138,7 @@ export async function removePasskey(executor: Executor, userId: number, id: numb
   return rows[0]?.name ?? null;
 }
 
-/** Begins a sign-in with a passkey alone, of whichever user. */
+/** Starts a sign-in with any user's passkey. */
 export async function beginSignIn(deps: Deps): Promise<Ceremony> {
   const options = await (await webauthn()).generateAuthenticationOptions({
     rpID: rpIdOf(deps),
@@ -141,7 +147,7 @@ export async function beginSignIn(deps: Deps): Promise<Ceremony> {
   return seal(deps, 'sign-in', options);
 }
 
-/** Begins the second step of a sign-in; null: the user has no passkey. */
+/** Starts the second step of a sign-in; null if the user has no passkey. */
 export async function beginSecondFactor(deps: Deps, executor: Executor, userId: number): Promise<Ceremony | null> {
   const allowCredentials = await descriptorsOf(executor, userId);
   if (allowCredentials.length === 0) return null;
@@ -163,14 +169,14 @@ type Stored = {
 };
 
 /**
- * Accepts the answer of a device to a challenge, once.
- * @param userId whose second step it is; null: it signs in alone
- * @returns the user of the passkey; null: it is unknown, of another origin, or the challenge was answered before
+ * Accepts the response of a device to a challenge, once.
+ * @param userId user of the second step; null for a sign-in by passkey
+ * @returns the user of the passkey; null if it is unknown, of another origin, or the challenge was used before
  */
 export async function acceptPasskey(
   deps: Deps,
   executor: Executor,
-  { userId, sealed, response }: Answer & { userId: number | null },
+  { userId, sealed, response }: DeviceResponse & { userId: number | null },
 ): Promise<number | null> {
   const challenge = open(deps, userId === null ? 'sign-in' : `code:${userId}`, sealed);
   const answer = parseAnswer<AuthenticationResponseJSON>(response);
@@ -206,7 +212,7 @@ export async function acceptPasskey(
   return rowCount === 1 ? stored.user_id : null;
 }
 
-/** null: no answer of a device. */
+/** Parses the response of a device; null if it is malformed. */
 function parseAnswer<Answer extends { id: string }>(text: string): Answer | null {
   try {
     const answer = JSON.parse(text) as Answer | null;

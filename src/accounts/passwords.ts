@@ -5,7 +5,7 @@ import { createLimiter } from '../platform/lib/fair-limiter.ts';
 
 type Cost = { logN: number; r: number; p: number };
 
-/** 32 MiB and about 250 ms for a check; OWASP names it as equivalent to 2^17, 8, 1. */
+/** Costs 32 MiB and about 250 ms per check. OWASP lists it as equivalent to 2^17, 8, 1. */
 const defaultCost: Cost = { logN: 15, r: 8, p: 3 };
 const hashLength = 32;
 export const minPasswordLength = 10;
@@ -13,7 +13,7 @@ export const maxPasswordLength = 200;
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** A flood of sign-ins uses two cores at most, and delays other clients by one check. */
+/** Limits checks: a flood of sign-ins uses at most two cores, and delays other clients by one check. */
 const limited = createLimiter({
   maxConcurrent: 2,
   maxWaitingPerClient: 40,
@@ -28,29 +28,32 @@ function hash(password: string, salt: Buffer, { logN, r, p }: Cost, client = '')
 const encode = ({ logN, r, p }: Cost, salt: Buffer, hashed: Buffer): string =>
   ['scrypt', logN, r, p, salt.toString('base64url'), hashed.toString('base64url')].join('$');
 
-/** @returns `scrypt$log2(N)$r$p$salt$hash` */
+/**
+ * Hashes a password.
+ * @returns `scrypt$log2(N)$r$p$salt$hash`
+ */
 export async function hashPassword(password: string, { cost = defaultCost }: { cost?: Cost } = {}): Promise<string> {
   const salt = randomBytes(16);
   return encode(cost, salt, await hash(password, salt, cost));
 }
 
-/** Checked instead of the hash of an account that has none, so that it takes as long. */
+/** Hash that is checked for accounts without a password, so that the check takes the same time. */
 const dummyHash = encode(defaultCost, Buffer.alloc(16), Buffer.alloc(hashLength));
 
 /**
- * Takes as long for an account that does not exist or has no password (`stored` null) as for one that does.
- * @param client the client's network: clients share the limited checks fairly
+ * Checks a password. It takes the same time for an account that does not exist or has no password (`stored` null).
+ * @param client network of the client; clients share the limited checks fairly
  */
 export async function checkPassword(password: string, stored: string | null, client: string): Promise<boolean> {
   const [, logN = '', r = '', p = '', salt = '', expected = ''] = (stored ?? dummyHash).split('$');
   const usedCost = { logN: Number(logN), r: Number(r), p: Number(p) };
-  const given = await hash(password, Buffer.from(salt, 'base64url'), usedCost, client);
-  return timingSafeEqual(given, Buffer.from(expected, 'base64url')) && stored !== null;
+  const actual = await hash(password, Buffer.from(salt, 'base64url'), usedCost, client);
+  return timingSafeEqual(actual, Buffer.from(expected, 'base64url')) && stored !== null;
 }
 
 const common = /^(?:password|passwort|qwerty|letmein|welcome|perkwire|admin|operator|0?123456789|(.)\1*)[\d!.]*$/i;
 
-/** Why a new password is refused; null: it is accepted. */
+/** Returns why a new password is rejected, or null. */
 export function passwordProblem(password: string, email: string): string | null {
   if (password.length < minPasswordLength) return t('account.passwordShort', { length: minPasswordLength });
   if (password.length > maxPasswordLength) return t('account.passwordLong', { length: maxPasswordLength });

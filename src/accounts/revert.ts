@@ -7,11 +7,11 @@ import { auditLog } from './audit-log.ts';
 
 /** Undoes entries of the audit log. */
 export type Revert = {
-  /** Whether an entry can be undone: it is a change or a removal, and the log has the former values. */
+  /** Whether an entry can be undone: it is a change or a removal, and the log has the previous values. */
   isPossible: (entry: View) => boolean;
   /**
-   * Changed fields get their former values, what was removed comes back.
-   * @throws AppError resource_not_found; as updateRow, createRow and restoreRow do
+   * Restores the previous values of changed fields, or a removed row.
+   * @throws AppError resource_not_found; errors of updateRow, createRow and restoreRow
    */
   revert: (work: Work, entryId: string) => Promise<View>;
 };
@@ -19,7 +19,10 @@ export type Revert = {
 type Changes = Parameters<typeof formerValues>[1];
 const changesOf = ({ changes }: View): Changes => changes as Changes;
 
-/** @param kinds whose changes can be undone */
+/**
+ * Creates the revert.
+ * @param kinds kinds whose changes can be undone
+ */
 export function createRevert(kinds: readonly Resource[]): Revert {
   const kindOf = ({ resource }: View): Resource | undefined => kinds.find(({ name }) => name === resource);
 

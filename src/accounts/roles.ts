@@ -14,11 +14,9 @@ import type { Permission } from '../platform/http/auth.ts';
 import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /**
- * Roles that a publisher makes of permissions (docs/reference/access-and-errors.md#roles), which `hasRole` checks
- * (shell/context.ts). Nobody makes, changes or removes one that may more than they may themselves, and one that members
- * have is not removed.
- *
- * @param permissions of all modules
+ * A publisher's own roles with permissions (docs/interface.md#roles), which `hasRole` checks (shell/context.ts). Users
+ * cannot create, change or remove a role with more permissions than their own, and a role in use cannot be removed.
+ * @param permissions permissions of all modules
  */
 export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
   name: 'roles',
@@ -51,13 +49,16 @@ export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
 
-/** What a role of a publisher may hold: no operator's permission. */
+/** Permissions that a publisher's role can have: all but the operators'. */
 export const grantable = (permissions: readonly PermissionEntry[]): readonly PermissionEntry[] =>
   permissions.filter(({ name }) => name !== operatorPermission);
 
-/** @throws AppError `permission_denied` with what the actor does not hold itself */
-export function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): void {
-  const beyond = isOperator(actor) ? [] : wanted.filter((permission) => !actor.permissions.has(permission));
+/**
+ * Checks that the actor has the permissions that it wants to grant.
+ * @throws AppError `permission_denied` with the missing permissions
+ */
+export function requireAtMost(actor: Work['actor'], requested: readonly Permission[]): void {
+  const beyond = isOperator(actor) ? [] : requested.filter((permission) => !actor.permissions.has(permission));
   if (beyond.length === 0) return;
   throw new AppError('permission_denied', {
     message: 'A key or role may do at most what its maker may do.',
@@ -65,13 +66,13 @@ export function requireAtMost(actor: Work['actor'], wanted: readonly Permission[
   });
 }
 
-/** Whether who has one role may do all that another one may, and so give it, or manage who has it. */
+/** Whether a role has all permissions of another one, so that its users can grant and manage that role. */
 export function covers(role: MemberRole, other: MemberRole, permissions: readonly PermissionEntry[]): boolean {
-  const held = permissionsOf(role, permissions);
-  return [...permissionsOf(other, permissions)].every((permission) => held.has(permission));
+  const ownPermissions = permissionsOf(role, permissions);
+  return [...permissionsOf(other, permissions)].every((permission) => ownPermissions.has(permission));
 }
 
-/** The roles that a publisher has made, by name. */
+/** Lists the publisher's own roles by name. */
 export async function listCustomRoles(executor: Executor, publisherId: number): Promise<CustomRole[]> {
   const { rows } = await executor.query<CustomRole>(
     'select id, name, permissions from member_roles where publisher_id = $1 order by name, id',
@@ -80,9 +81,9 @@ export async function listCustomRoles(executor: Executor, publisherId: number): 
   return rows;
 }
 
-/** How a membership stores a role: `role` and `custom_role_id`. */
+/** Columns of a membership for a role: `role` and `custom_role_id`. */
 export const storedRole = (role: MemberRole): [Role, number | null] =>
   typeof role === 'string' ? [role, null] : ['analyst', role.id];
 
-/** A role as the audit log and forms name it: `manager`, or `Support (12)`. */
+/** Name of a role in the audit log and in forms: `manager`, or `Support (12)`. */
 export const roleLabel = (role: MemberRole): string => (typeof role === 'string' ? role : `${role.name} (${role.id})`);

@@ -10,16 +10,16 @@ import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 
 /** Lifetime of a dashboard session, from sign-in (milliseconds). */
 export const sessionLifetimeMs = 7 * dayMs;
-/** A session ends after this long without a request (milliseconds). */
+/** Idle timeout of a session (milliseconds). */
 export const sessionIdleTimeoutMs = dayMs;
-/** How long a proof of who is there counts for sensitive actions (minutes). */
+/** How long a confirmation counts for sensitive actions (minutes). */
 export const confirmedMinutes = 15;
-/** Time to give the code of the second factor (milliseconds). */
+/** Timeout for the code of the second factor (milliseconds). */
 const codeTimeoutMs = 10 * minuteMs;
-/** `last_seen_at` is written at most this often (milliseconds). */
+/** Minimum interval between two updates of `last_seen_at` (milliseconds). */
 const lastSeenStepMs = minuteMs;
 
-/** What the ID tokens of sessions are sealed for. */
+/** Context in which the ID tokens of sessions are sealed. */
 export const idTokenContext = 'oidc-id-token';
 
 export const sealedIdTokens = sealedColumn({
@@ -32,18 +32,24 @@ export const sealedIdTokens = sealedColumn({
 export type NewSession = {
   userId: number;
   client: SessionClient;
-  /** Cookie of the browser's previous session; it ends. */
+  /** Cookie of the browser's previous session, which ends. */
   previous: string | null;
-  /** The session opens nothing and is replaced by another when the code is given. */
+  /**
+   * Whether the session waits for the second factor. It gives no access, and another session replaces it when the code
+   * is entered.
+   */
   awaitsCode?: boolean;
-  /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
+  /** Sealed ID token of a sign-in at the OpenID provider; null for a sign-in with a password. */
   idTokenSealed?: Buffer | null;
-  /** When the user last proved who they are; null: now. */
+  /** Time of the user's last confirmation (epoch milliseconds); null for now. */
   confirmedMs?: number | null;
   nowMs: number;
 };
 
-/** @returns the value of the session cookie */
+/**
+ * Starts a session.
+ * @returns the value of the session cookie
+ */
 export async function startSession(
   executor: Executor,
   { userId, client, previous, awaitsCode = false, idTokenSealed = null, confirmedMs = null, nowMs }: NewSession,
@@ -75,11 +81,11 @@ export async function startSession(
   return token;
 }
 
-/** Whether a session is open. `$1`: now, `$2`: the oldest last use that counts. */
+/** SQL condition that a session is active. `$1` is now, `$2` the earliest valid last use. */
 const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2';
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
-/** `byProvider`: signed in at the OpenID provider instead of with a password. */
+/** A session with its user. `byProvider` means signed in at the OpenID provider instead of with a password. */
 type Session = {
   id: string;
   user: User;
@@ -98,7 +104,7 @@ type SessionRow = UserRow & {
   advertiser_ids: number[];
 };
 
-/** A session with its user; null: it is unknown or has ended, or the user may open nothing. */
+/** Returns a session with its user, or null if it is unknown or has ended, or the user has no access. */
 export async function findSession(executor: Executor, token: string, nowMs: number): Promise<Session | null> {
   const { rows } = await executor.query<SessionRow>(
     `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at,
@@ -133,33 +139,37 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
 /** Session ids that are asked for within this time share one query (milliseconds). */
 const checkTogetherMs = 100;
 
-/** Whether a session is open, and its user is still the member that the page was opened as. */
-export type SessionCheck = (viewer: Asked) => Promise<boolean>;
+/** Checks whether a session is active, and its user still has the membership with which the page was opened. */
+export type SessionCheck = (viewer: SessionViewer) => Promise<boolean>;
 
-/** For streams, which outlive the request that opened them: one query for all of a process. */
+/** Creates a check for streams, which outlive the request that opened them. All streams of a process share a query. */
 export function createSessionCheck(executor: Executor, now: () => number): SessionCheck {
-  let next: { asked: Map<string, Asked>; found: Promise<Set<string>> } | null = null;
-  const collect = async (asked: Map<string, Asked>): Promise<Set<string>> => {
+  let next: { viewers: Map<string, SessionViewer>; openKeys: Promise<Set<string>> } | null = null;
+  const collect = async (viewers: Map<string, SessionViewer>): Promise<Set<string>> => {
     await setTimeout(checkTogetherMs);
     next = null;
-    return findOpen(executor, asked, now());
+    return findOpen(executor, viewers, now());
   };
   return async (viewer) => {
     if (next === null) {
-      const asked = new Map<string, Asked>();
-      next = { asked, found: collect(asked) };
+      const viewers = new Map<string, SessionViewer>();
+      next = { viewers, openKeys: collect(viewers) };
     }
     const key = `${viewer.sessionId} ${viewer.user.membershipId}`;
-    next.asked.set(key, viewer);
-    return (await next.found).has(key);
+    next.viewers.set(key, viewer);
+    return (await next.openKeys).has(key);
   };
 }
 
-type Asked = { sessionId: string; user: User };
+type SessionViewer = { sessionId: string; user: User };
 
-/** The keys of those that are as they were. */
-async function findOpen(executor: Executor, asked: ReadonlyMap<string, Asked>, nowMs: number): Promise<Set<string>> {
-  const viewers = [...asked.values()];
+/** Returns the keys of the sessions that are unchanged. */
+async function findOpen(
+  executor: Executor,
+  viewersByKey: ReadonlyMap<string, SessionViewer>,
+  nowMs: number,
+): Promise<Set<string>> {
+  const viewers = [...viewersByKey.values()];
   const { rows } = await executor.query<{ key: string }>(
     `select a.key from unnest($3::text[], $4::bigint[], $5::integer[], $6::text[], $7::integer[],
         $8::integer[], $9::text[])
@@ -173,7 +183,7 @@ async function findOpen(executor: Executor, asked: ReadonlyMap<string, Asked>, n
       and array_to_string(c.permissions, ' ') is not distinct from a.permissions`,
     [
       ...liveAt(nowMs),
-      [...asked.keys()],
+      [...viewersByKey.keys()],
       viewers.map(({ sessionId }) => sessionId),
       viewers.map(({ user }) => user.membershipId),
       viewers.map(({ user }) => storedRole(user.role)[0]),
@@ -185,7 +195,7 @@ async function findOpen(executor: Executor, asked: ReadonlyMap<string, Asked>, n
   return new Set(rows.map(({ key }) => key));
 }
 
-/** A session that awaits a code; null: it does not, has ended, or the user may open nothing. */
+/** Returns a session that waits for a code, or null if it does not, has ended, or the user has no access. */
 export async function findAwaitingSession(
   executor: Executor,
   token: string,
@@ -201,7 +211,7 @@ export async function findAwaitingSession(
 
 export type ListedSession = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
 
-/** The sessions of a user that have not ended, the last used first. */
+/** Lists the active sessions of a user, most recently used first. */
 export async function listSessions(executor: Executor, userId: number, nowMs: number): Promise<ListedSession[]> {
   const { rows } = await executor.query<ListedSession>(
     `select id, device, network, country, created_at as "createdAt", last_seen_at as "lastSeenAt"
@@ -211,7 +221,7 @@ export async function listSessions(executor: Executor, userId: number, nowMs: nu
   return rows;
 }
 
-/** Ends one of a user's sessions. null: the user has none with this id. */
+/** Ends a session of a user. Returns null if the user has none with this id. */
 export async function endSessionOf(executor: Executor, userId: number, id: string): Promise<SessionClient | null> {
   const { rows } = await executor.query<SessionClient>(
     'delete from user_sessions where user_id = $1 and id = $2 returning device, network, country',
@@ -220,7 +230,10 @@ export async function endSessionOf(executor: Executor, userId: number, id: strin
   return rows[0] ?? null;
 }
 
-/** @returns the sealed ID token of a sign-in at the OpenID provider; null: it was none */
+/**
+ * Ends a session.
+ * @returns the sealed ID token of a sign-in at the OpenID provider, or null
+ */
 export async function endSession(executor: Executor, token: string): Promise<Buffer | null> {
   const { rows } = await executor.query<{ id_token_sealed: Buffer | null }>(
     'delete from user_sessions where token_hash = $1 returning id_token_sealed',
@@ -229,17 +242,17 @@ export async function endSession(executor: Executor, token: string): Promise<Buf
   return rows[0]?.id_token_sealed ?? null;
 }
 
-/** Ends all sessions of a user but one. */
+/** Ends all sessions of a user except one. */
 export async function endOtherSessions(executor: Executor, userId: number, keptId: string): Promise<void> {
   await executor.query('delete from user_sessions where user_id = $1 and id <> $2', [userId, keptId]);
 }
 
-/** The user has proved within the session who they are. */
+/** Records that the user confirmed their identity in a session. */
 export async function confirmSession(executor: Executor, id: string, nowMs: number): Promise<void> {
   await executor.query('update user_sessions set confirmed_at = $2 where id = $1', [id, new Date(nowMs)]);
 }
 
-/** Sessions that were started at the OpenID provider, of one of its subjects; null: of any. */
+/** Lists sessions that started at the OpenID provider, of one of its subjects or of all (null). */
 export async function listProviderSessions(
   executor: Executor,
   { issuer, subject }: { issuer: string; subject: string | null },
@@ -257,7 +270,10 @@ export async function endSessions(executor: Executor, ids: readonly string[]): P
   await executor.query('delete from user_sessions where id = any($1::bigint[])', [ids]);
 }
 
-/** Signs a user out everywhere. @returns how many sessions ended */
+/**
+ * Ends all sessions of a user.
+ * @returns the number of ended sessions
+ */
 export async function endSessionsOf(executor: Executor, userId: number): Promise<number> {
   const { rowCount } = await executor.query('delete from user_sessions where user_id = $1', [userId]);
   return rowCount ?? 0;

@@ -6,9 +6,9 @@ import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { MemberRole } from '../shell/context.ts';
 
-/** Time-based codes (RFC 6238): six digits, SHA-1, 30 s, which every authenticator app takes. */
+/** Time-based codes (RFC 6238) with six digits, SHA-1 and 30 s, which every authenticator app supports. */
 const periodS = 30;
-/** Codes accepted beside the current one, before and after it (count): clocks differ. */
+/** Number of codes accepted before and after the current one, because clocks differ. */
 const window = 1;
 const secretBytes = 20;
 
@@ -17,22 +17,25 @@ const recoveryCodeBytes = 10;
 
 const issuer = 'Perkwire';
 
-/** Whether the setting demands a second factor of users with this role. */
+/** Whether the setting requires a second factor for users with this role. */
 export const isTwoFactorRequired = (
   { requireTwoFactor }: { requireTwoFactor: 'none' | 'operators' | 'all' },
   { role }: { role: MemberRole },
 ) => requireTwoFactor === 'all' || (requireTwoFactor === 'operators' && role === 'operator');
 
-/** @returns a new secret in base32 */
+/**
+ * Creates a secret.
+ * @returns the secret in base32
+ */
 export const createSecret = (): string => new Secret({ size: secretBytes }).base32;
 
 const totpOf = (secret: string, label = ''): TOTP =>
   new TOTP({ issuer, label, secret: Secret.fromBase32(secret), period: periodS });
 
-/** The URI an authenticator app reads from a QR code. */
+/** URI that an authenticator app reads from a QR code. */
 export const keyUri = (secret: string, email: string): string => totpOf(secret, email).toString();
 
-/** The time step a code is valid for; null: it is wrong or too old. */
+/** Time step for which a code is valid; null if it is wrong or too old. */
 export function stepOf(secret: string, code: string, nowMs: number): number | null {
   const token = code.replaceAll(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return null;
@@ -40,7 +43,7 @@ export function stepOf(secret: string, code: string, nowMs: number): number | nu
   return delta === null ? null : Math.floor(nowMs / 1000 / periodS) + delta;
 }
 
-/** Binds a sealed secret to its user. */
+/** Context that binds a sealed secret to its user. */
 const contextOf = (userId: number): string => `totp-secret:${userId}`;
 
 export const sealedTwoFactor = sealedColumn({
@@ -50,7 +53,7 @@ export const sealedTwoFactor = sealedColumn({
   context: ([userId]) => contextOf(Number(userId)),
 });
 
-/** Turns the second factor on. `step`: of the code that confirmed the secret; it is not accepted again. */
+/** Turns the second factor on. `step` is that of the code that confirmed the secret, which is not accepted again. */
 export async function saveTwoFactor(
   executor: Executor,
   box: SecretBox,
@@ -69,7 +72,7 @@ export async function removeTwoFactor(executor: Executor, userId: number): Promi
   await removeAuthenticatorApp(executor, userId);
 }
 
-/** Recovery codes stay where a passkey is left that they stand in for. */
+/** Removes the authenticator app. Recovery codes stay if there is still a passkey that they can replace. */
 export async function removeAuthenticatorApp(executor: Executor, userId: number): Promise<void> {
   await executor.query('update users set totp_sealed = null, totp_last_step = null where id = $1', [userId]);
   await dropUnusedCodes(executor, userId);
@@ -86,8 +89,8 @@ export async function dropUnusedCodes(executor: Executor, userId: number): Promi
 }
 
 /**
- * Accepts a code of the authenticator app or a recovery code; each works once, also when given twice concurrently.
- * @returns what was accepted; null: neither
+ * Accepts a code of the authenticator app or a recovery code. Each works once, even in concurrent attempts.
+ * @returns what was accepted, or null
  */
 export async function acceptCode(
   executor: Executor,
@@ -116,10 +119,13 @@ async function acceptRecoveryCode(executor: Executor, userId: number, code: stri
   return rowCount === 1;
 }
 
-/** Codes may be typed in either case, and without hyphens. */
+/** Normalises a code, which may be entered in either case and without hyphens. */
 const normalise = (code: string): string => code.toUpperCase().replaceAll(/[\s-]/g, '');
 
-/** Replaces a user's recovery codes. @returns the new ones, of which only hashes are stored */
+/**
+ * Replaces a user's recovery codes.
+ * @returns the new ones, of which only hashes are stored
+ */
 export async function replaceRecoveryCodes(executor: Executor, userId: number): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodeCount }, createRecoveryCode);
   await executor.query('delete from user_recovery_codes where user_id = $1', [userId]);
@@ -130,13 +136,13 @@ export async function replaceRecoveryCodes(executor: Executor, userId: number): 
   return codes;
 }
 
-/** Such as ABCD-EFGH-IJKL-MNOP: 80 bits in base32. */
+/** Creates a code such as ABCD-EFGH-IJKL-MNOP: 80 bits in base32. */
 const createRecoveryCode = (): string =>
   (new Secret({ buffer: Uint8Array.from(randomBytes(recoveryCodeBytes)).buffer }).base32.match(/.{4}/g) ?? []).join(
     '-',
   );
 
-/** How many recovery codes a user has left. */
+/** Number of recovery codes that a user has left. */
 export async function countRecoveryCodes(executor: Executor, userId: number): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     'select count(*)::int as count from user_recovery_codes where user_id = $1',

@@ -21,7 +21,7 @@ export type UserRow = {
   created_at: Date;
 };
 
-/** SQL: the role of the membership `m` that its publisher has made, as JSON; null: it has another. */
+/** SQL of the publisher's own role of the membership `m` as JSON, or null for a standard role. */
 const customRole = `case when m.role = 'analyst' then (
     select json_build_object('id', c.id, 'name', c.name, 'permissions', c.permissions)
     from member_roles c where c.id = m.custom_role_id) end`;
@@ -35,8 +35,8 @@ export const userColumns = `u.id, u.email, m.id as membership_id, m.role, ${cust
   m.created_at`;
 
 /**
- * Joins `users u` with the one of its memberships `m` that it acts as where the address names no publisher: that of
- * an operator, else the chosen one, else the first that it may open, else any.
+ * SQL that joins `users u` with the membership `m` that it uses if the URL names no publisher: that of an operator,
+ * else the chosen one, else the first one with access, else any.
  */
 export const joinMembership = (chosenId = 'null', condition = 'true'): string => `join lateral (
     select * from memberships m where m.user_id = u.id and (${condition})
@@ -60,13 +60,13 @@ export const userOf = (row: UserRow): User => ({
   createdAt: row.created_at,
 });
 
-/** One address and nothing that a mail's header reads otherwise: no brackets, quotes, lists or comments. */
+/** A single address without anything that a mail header interprets: no brackets, quotes, lists or comments. */
 const emailPattern = /^[^\s@\p{C}<>()[\]\\,;:"]+@[^\s@\p{C}<>()[\]\\,;:"/?#%&=]+$/u;
 
-/** Dots part words: none stands at an end or beside another. */
+/** Whether a dot stands at an end of a part or next to another dot. */
 const hasEmptyWord = (email: string): boolean => /(?:^|[.@])\.|\.(?:@|$)/.test(email);
 
-/** The normalised address: comparison ignores case. null: not an e-mail address. */
+/** Normalises an address, ignoring case; null if it is not an e-mail address. */
 export function parseEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
   return email.length <= 254 && emailPattern.test(email) && !hasEmptyWord(email) ? email : null;
@@ -74,7 +74,7 @@ export function parseEmail(text: string): string | null {
 
 type Credentials = { user: User; passwordHash: string | null };
 
-/** The user with this address. */
+/** Returns the user with an address. */
 export async function findByEmail(executor: Executor, email: string): Promise<Credentials | null> {
   const { rows } = await executor.query<UserRow & { password_hash: string | null }>(
     `select ${userColumns}, u.password_hash from users u ${joinMembership()} where u.email = $1`,
@@ -83,7 +83,7 @@ export async function findByEmail(executor: Executor, email: string): Promise<Cr
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
 }
 
-/** The user with this id, as where the address names no publisher. */
+/** Returns the user with an id, with the membership used if the URL names no publisher. */
 export async function findById(executor: Executor, userId: number): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u ${joinMembership()} where u.id = $1`,
@@ -96,15 +96,15 @@ type NewUser = {
   email: string;
   role: MemberRole;
   publisherId: number | null;
-  /** Of an account of an advertiser. */
+  /** Advertiser of the account. */
   advertiserId?: number | null;
   passwordHash: string | null;
   nowMs: number;
 };
 
 /**
- * Invites an address, whether or not a user has it already; with a password, makes a user who has joined.
- * @returns null: the address is invited or a member there or, for one with a password, is taken
+ * Invites an address, whether or not it has a user already. With a password, creates a user who has joined.
+ * @returns null if the address is invited or a member there or, with a password, is taken
  */
 export async function createUser(
   executor: Executor,
@@ -125,7 +125,7 @@ export async function createUser(
   return rows[0] === undefined ? null : findMember(executor, publisherId, rows[0].id, advertiserId);
 }
 
-/** The member of a publisher, an advertiser or, where both are null, the operators with this user id; null: none. */
+/** Returns the member of a publisher, an advertiser or, if both are null, the operators with a user id, or null. */
 export async function findMember(
   executor: Executor,
   publisherId: number | null,
@@ -144,14 +144,14 @@ export async function setPassword(executor: Executor, userId: number, passwordHa
   await executor.query('update users set password_hash = $2 where id = $1', [userId, passwordHash]);
 }
 
-/** null: by the browser's. */
+/** Sets the language of a user; null uses the browser's. */
 export async function setLanguage(executor: Executor, userId: number, language: ReaderLanguage | null): Promise<void> {
   await executor.query('update users set language = $2 where id = $1', [userId, language]);
 }
 
 type Identity = { issuer: string; subject: string };
 
-/** The user linked to an identity at an OpenID provider. */
+/** Returns the user linked to an identity at an OpenID provider. */
 export async function findByIdentity(executor: Executor, { issuer, subject }: Identity): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u ${joinMembership()} where u.oidc_issuer = $1 and u.oidc_subject = $2`,
@@ -169,7 +169,7 @@ export async function linkIdentity(executor: Executor, userId: number, { issuer,
   ]);
 }
 
-/** Whether an operator can sign in. */
+/** Whether there is an operator who can sign in. */
 export async function hasOperator(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(
     `select 1 from memberships m join users u on u.id = m.user_id

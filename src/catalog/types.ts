@@ -99,7 +99,7 @@ export type Controls = {
 export type Publisher = {
   id: number;
   name: string;
-  /** 16 hex digits; public, carries `ads/offers` only. */
+  /** Public id of 16 hex digits. As a key it has only the permission `ads/offers`. */
   sdkId: string;
   unitEnabled: boolean;
   offersPerResponse: number;
@@ -174,7 +174,7 @@ export type ApiKey = {
   rateLimitPerS: number | null;
   /** What its calls count against: its own limit, and those of the keys that made it. */
   limits: readonly KeyLimit[];
-  /** Epoch milliseconds; null: never. */
+  /** Expiry (epoch milliseconds); null for no expiry. */
   expiresAtMs: number | null;
   /** Restrictions beyond its permissions; null for none. */
   restrictions: KeyRestrictions | null;

@@ -3,29 +3,29 @@ import { inDatabase } from '../../command-line/open-database.ts';
 import { jsonText } from '../../command-line/output.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Entries that are read at once (count). */
+/** Number of entries read at once. */
 const pageSize = 5000;
 
-/** An entry that is not as it was written, or that follows on one that is lost. */
+/** An entry that was changed, or that follows a missing one. */
 type Broken = { publisher_id: number; number: string; problem: 'changed' | 'entries before it are lost' };
 type Last = { publisher_id: number; number: string; hash: string };
 
 /**
- * Checks the chain of hashes of each publisher's audit log (docs/operations.md#audit-log). Prints the last entry of
- * each: kept elsewhere, it proves later that none up to it was changed or lost. Exits with 1 where one was.
+ * Checks the hash chain of each publisher's audit log (docs/operations.md#audit-log). It prints the last entry of each
+ * log. Stored elsewhere, that entry proves later that no earlier one was changed or lost. Exits with 1 if one was.
  */
 export const verifyAudit: Run = async (call) => {
   const { options, out } = call;
-  const known = options.known === undefined ? null : readKnown(String(options.known));
+  const trustedEntry = options.known === undefined ? null : readKnown(String(options.known));
   const { broken, last, isKnown } = await inDatabase(call, {
     name: 'perkwire-audit',
     work: async (client) => ({
       broken: (await client.query<Broken>(brokenSql)).rows,
       last: (await client.query<Last>(lastSql)).rows,
-      isKnown: known === null || (await hasEntry(client, known)),
+      isKnown: trustedEntry === null || (await hasEntry(client, trustedEntry)),
     }),
   });
-  out.data({ broken, last, ...(known !== null && { known: isKnown }) });
+  out.data({ broken, last, ...(trustedEntry !== null && { known: isKnown }) });
   for (const { publisher_id, number, problem } of broken)
     out.line(`publisher ${publisher_id}, entry ${number}: ${problem}`);
   if (!isKnown) out.line(`${options.known}: not in the log, or changed`);
@@ -50,16 +50,16 @@ const lastSql = `
 select distinct on (publisher_id) publisher_id, number, encode(hash, 'hex') as hash
 from audit_log order by publisher_id, number desc`;
 
-type Known = { publisherId: number; number: number; hash: string };
+type TrustedEntry = { publisherId: number; number: number; hash: string };
 
-function readKnown(text: string): Known {
-  const found = /^(\d{1,9}):(\d{1,15}):([0-9a-f]{8,64})$/.exec(text);
-  if (found === null) throw usageError('--known must have the form 7:120:9f86d081, as audit verify prints it.');
-  const [, publisherId, number, hash] = found;
+function readKnown(text: string): TrustedEntry {
+  const match = /^(\d{1,9}):(\d{1,15}):([0-9a-f]{8,64})$/.exec(text);
+  if (match === null) throw usageError('--known must have the form 7:120:9f86d081, as audit verify prints it.');
+  const [, publisherId, number, hash] = match;
   return { publisherId: Number(publisherId), number: Number(number), hash: String(hash) };
 }
 
-async function hasEntry(executor: Executor, { publisherId, number, hash }: Known): Promise<boolean> {
+async function hasEntry(executor: Executor, { publisherId, number, hash }: TrustedEntry): Promise<boolean> {
   const { rows } = await executor.query(
     `select 1 from audit_log where publisher_id = $1 and number = $2 and starts_with(encode(hash, 'hex'), $3)`,
     [publisherId, number, hash],
@@ -67,7 +67,7 @@ async function hasEntry(executor: Executor, { publisherId, number, hash }: Known
   return rows.length > 0;
 }
 
-/** Prints entries as lines of JSON (docs/operations.md#audit-log). */
+/** Prints entries as JSON lines (docs/operations.md#audit-log). */
 export const exportAudit: Run = async (call) => {
   const { out } = call;
   const [publisher, after] = [idOption(call, 'publisher'), idOption(call, 'after')];

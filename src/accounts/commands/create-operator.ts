@@ -13,8 +13,8 @@ export const createOperator: Run = async (call) => {
   const { options, out, signal } = call;
   const email = parseEmail(textOption(call, 'email'));
   if (email === null) throw usageError('Name the operator: --email you@example.com');
-  const given = await readPassword(call);
-  const password = given ?? randomBytes(15).toString('base64url');
+  const entered = await readPassword(call);
+  const password = entered ?? randomBytes(15).toString('base64url');
   const problem = passwordProblem(password, email);
   if (problem !== null) throw new CommandError(exitCodes.refused, `Password refused. ${problem}`);
   const database = await openDatabase(call);
@@ -22,16 +22,19 @@ export const createOperator: Run = async (call) => {
     const passwordHash = await hashPassword(password);
     const dropTwoFactor = options['remove-two-factor'] === true;
     const isNew = await saveOperator(database.url, { email, passwordHash, dropTwoFactor }, signal);
-    out.data({ email, created: isNew, ...(given === null && { password }) });
+    out.data({ email, created: isNew, ...(entered === null && { password }) });
     out.line(`${isNew ? 'Created operator' : 'Set a new password for'} ${email}.`);
-    if (given === null) out.line(`Password (shown only once): ${password}`);
+    if (entered === null) out.line(`Password (shown only once): ${password}`);
     return exitCodes.ok;
   } finally {
     await database.stop();
   }
 };
 
-/** @returns null: generate one, also where there is no terminal to ask on */
+/**
+ * Reads the password.
+ * @returns null to generate one, also without a terminal
+ */
 async function readPassword({ options, stdin, stderr }: Call): Promise<string | null> {
   if (options['password-stdin'] === true) return (await text(stdin)).replace(/\r?\n$/, '');
   return stdin.isTTY ? askPassword({ input: stdin, output: stderr }) : null;
@@ -40,9 +43,9 @@ async function readPassword({ options, stdin, stderr }: Call): Promise<string | 
 type Terminal = { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };
 
 /**
- * Asks for a password twice, without showing it.
- * @returns null: left empty, to generate one
- * @throws Error when the passwords differ or the input ends
+ * Asks for a password twice without showing it.
+ * @returns null for an empty input, to generate one
+ * @throws Error if the passwords differ or the input ends
  */
 export async function askPassword({ input, output }: Terminal): Promise<string | null> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -6,11 +6,11 @@ const path = '/manage/v1/roles';
 
 type Api = ReturnType<typeof createApi>;
 
-/** A publisher has few of them: the first hundred are all. */
+/** Reads the roles of a publisher. The first hundred are all, because a publisher has only a few. */
 const readRoles = async (api: Api): Promise<CustomRole[]> =>
   ((await api.call('GET', path, { query: { limit: '100', sort: 'name' } })) as { data: CustomRole[] }).data;
 
-const named = async (api: Api, name: string): Promise<CustomRole | undefined> =>
+const findRole = async (api: Api, name: string): Promise<CustomRole | undefined> =>
   (await readRoles(api)).find((role) => role.name.toLowerCase() === name.toLowerCase());
 
 export const listRoles: Run = async (call) => {
@@ -24,13 +24,11 @@ export const setRole: Run = async (call) => {
   const [name = '', ...permissions] = call.args;
   if (name === '' || permissions.length === 0) throw usageError('Name the role, and its permissions after it.');
   const api = createApi(call);
-  const found = await named(api, name);
+  const role = await findRole(api, name);
   const body = { name, permissions };
   return say(
     call,
-    found === undefined
-      ? await api.call('POST', path, { body })
-      : await api.call('PUT', `${path}/${found.id}`, { body }),
+    role === undefined ? await api.call('POST', path, { body }) : await api.call('PUT', `${path}/${role.id}`, { body }),
   );
 };
 
@@ -38,9 +36,9 @@ export const removeRole: Run = async (call) => {
   const [name, ...rest] = call.args;
   if (name === undefined || rest.length > 0) throw usageError('Name one role.');
   const api = createApi(call);
-  const found = await named(api, name);
-  if (found === undefined) throw usageError(`There is no role "${name}".`);
-  await api.call('DELETE', `${path}/${found.id}`);
-  call.out.line(`Removed ${found.name}.`);
+  const role = await findRole(api, name);
+  if (role === undefined) throw usageError(`There is no role "${name}".`);
+  await api.call('DELETE', `${path}/${role.id}`);
+  call.out.line(`Removed ${role.name}.`);
   return exitCodes.ok;
 };

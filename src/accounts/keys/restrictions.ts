@@ -11,10 +11,10 @@ import { noNul } from '../../platform/http/schemas.ts';
 
 const maxNets = 100;
 
-/** Entries of a list that are read (count); more than any list may have. */
+/** Maximum number of list entries that are parsed, more than any list may have. */
 const maxListed = 1000;
 
-/** The fields that narrow a key beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
+/** Fields that restrict a key beyond its permissions (docs/interface.md#keys). */
 export const restrictionFields = {
   read_only: flag(false, 'It changes nothing: `GET`, and the calls that only ask. No offers are fetched with it.'),
   allowed_addresses: orNull(Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: maxNets }), {
@@ -37,21 +37,24 @@ export const restrictionFields = {
   ),
 };
 
-/** Addresses as nets and names of placements as fetches have them, each once. What is wrong stays, to be named. */
+/**
+ * Normalises addresses to networks and names of placements, without duplicates. Invalid values stay for validation to
+ * report.
+ */
 export function prepareRestrictions(values: Values): Values {
   const prepared = { ...values };
   for (const [name, prepare] of Object.entries(texts)) {
-    const given = values[name];
-    // A longer list is refused by its schema: each address takes 4 µs to read.
-    if (!Array.isArray(given) || given.length > maxListed) continue;
-    prepared[name] = [...new Set(given.map((one: unknown) => (typeof one === 'string' ? prepare(one) : one)))];
+    const list = values[name];
+    // The schema rejects a longer list; each address takes 4 µs to parse.
+    if (!Array.isArray(list) || list.length > maxListed) continue;
+    prepared[name] = [...new Set(list.map((item: unknown) => (typeof item === 'string' ? prepare(item) : item)))];
   }
   return prepared;
 }
 
 const texts = { allowed_addresses: (text: string) => toNet(text.trim()), placements: normaliseName };
 
-/** Nets begin at their first address, so that equal ones are written alike. */
+/** Normalises a network to start at its first address, so that equal ones have the same text. */
 function toNet(text: string): string {
   const net = readClientNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
   if (net === null) return text;
@@ -60,13 +63,16 @@ function toNet(text: string): string {
   return `${family.networkAddressFromCIDR(`${address.toString()}/${bits}`).toString()}/${bits}`;
 }
 
-/** null: no net, or one of IPv4-mapped addresses, which no client is known by. */
+/**
+ * Parses a network. Returns null for other text, and for IPv4-mapped networks, because clients never appear with such
+ * an address.
+ */
 function readClientNet(text: string): Net | null {
   const net = readNet(text);
   return net?.[0] instanceof ipaddr.IPv6 && net[0].isIPv4MappedAddress() ? null : net;
 }
 
-/** Nothing of a key that an actor makes or changes may reach further than the actor itself. */
+/** Checks that a key created or changed by an actor is at least as restricted as the actor itself. */
 export function checkRestrictions(
   values: Values,
   { restrictions }: { restrictions: KeyRestrictions | null },
@@ -84,22 +90,22 @@ export function checkRestrictions(
   ];
 }
 
-/** A limited key passes on what it is limited to, and nothing of a kind that it has nothing of. */
+/** Checks that a limited key grants only its own resources. */
 function checkResources(values: Values, own: KeyResources | null): ErrorDetail[] {
   if (own === null) return [];
   return (['campaigns', 'placements'] as const).flatMap((name) => {
-    const given = values[name] as readonly (number | string)[] | null;
+    const requested = values[name] as readonly (number | string)[] | null;
     const allowed: ReadonlySet<number | string> | null = own[name];
-    if (allowed === null ? given === null : given?.every((one) => allowed.has(one))) return [];
+    if (allowed === null ? requested === null : requested?.every((resource) => allowed.has(resource))) return [];
     return [{ path: `/${name}`, message: `must be among the ${name} that the key itself is limited to` }];
   });
 }
 
-function checkAddresses(given: readonly string[] | null, own: readonly Net[] | null): ErrorDetail[] {
+function checkAddresses(requested: readonly string[] | null, own: readonly Net[] | null): ErrorDetail[] {
   const path = '/allowed_addresses';
-  if (given === null)
+  if (requested === null)
     return own === null ? [] : [{ path, message: 'must be among the addresses that the key itself is limited to' }];
-  return given.flatMap((text, index): ErrorDetail[] => {
+  return requested.flatMap((text, index): ErrorDetail[] => {
     const net = readClientNet(text);
     if (net === null)
       return [

@@ -10,18 +10,18 @@ import { deleteLinksOf } from '../sign-in/one-time-links.ts';
 import { createUser, findByEmail, findByIdentity, linkIdentity, parseEmail } from '../users.ts';
 import type { Identity } from './provider.ts';
 
-/** Why a user whom the provider vouches for is refused. */
+/** Reason why a user identified by the provider is refused. */
 export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
 
-/** What a configured value grants: a role that exists. */
+/** Grant of a configured claim value, with an existing role. */
 type Grant = { role: MemberRole; publisherId: number | null };
 
 type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
 
 /**
- * The account of an identity: the one linked to it, else the one with its verified e-mail address, which is linked now,
- * else a new one where a role is configured for it. Where a claim decides about roles, the account gets its roles, and
- * keeps no others.
+ * Returns the account of an identity: the one linked to it, else the one with its verified e-mail address, which is
+ * then linked, else a new one if a role is configured for it. If a claim decides about roles, the account gets exactly
+ * its roles.
  */
 export async function accountOf(deps: SignOn, identity: Identity): Promise<{ user: User } | { refused: Refusal }> {
   const email = parseEmail(identity.verifiedEmail ?? '');
@@ -30,36 +30,36 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
   return transaction(deps.pool, async (executor) => {
     const grants = await grantsOf(executor, deps, identity);
     const linked = await findByIdentity(executor, identity);
-    const found = linked ?? (await findByEmail(executor, email))?.user ?? null;
-    if (found === null)
+    const account = linked ?? (await findByEmail(executor, email))?.user ?? null;
+    if (account === null)
       return grants.length === 0 ? { refused: 'no account' } : create(executor, deps, { identity, email, grants });
-    if (found.disabled) return { refused: 'disabled' };
-    if (linked === null && found.isLinked) return { refused: 'other identity' };
+    if (account.disabled) return { refused: 'disabled' };
+    if (linked === null && account.isLinked) return { refused: 'other identity' };
     const byClaim = deps.setting.roleClaim !== null;
-    // Groups say nothing of advertisers: their accounts are invited.
-    const isAdvertiser = found.role === 'advertiser';
+    // Groups do not apply to advertisers, whose accounts are invited.
+    const isAdvertiser = account.role === 'advertiser';
     if (byClaim && grants.length === 0 && !isAdvertiser) return { refused: 'no role' };
-    if (linked === null) await link(executor, deps, found, identity);
-    if (byClaim) await give(executor, deps, found, grants);
-    if ((!byClaim || isAdvertiser) && !found.hasJoined) await accept(executor, deps, found);
+    if (linked === null) await link(executor, deps, account, identity);
+    if (byClaim) await give(executor, deps, account, grants);
+    if ((!byClaim || isAdvertiser) && !account.hasJoined) await accept(executor, deps, account);
     const user = await findByIdentity(executor, identity);
     return user === null || user.disabled ? { refused: 'disabled' } : { user };
   });
 }
 
-/** Of each publisher the first configured value that the user has; roles that do not exist grant nothing. */
+/** First configured value of the user for each publisher. Roles that do not exist grant nothing. */
 async function grantsOf(
   executor: Executor,
   { setting, hasPublisher }: SignOn,
   { roleValues }: Identity,
 ): Promise<Grant[]> {
   const matching = setting.grants.filter(({ value }) => roleValues.includes(value)).map(({ grant }) => grant);
-  const given = matching.length === 0 && setting.defaultGrant !== null ? [setting.defaultGrant] : matching;
+  const effectiveGrants = matching.length === 0 && setting.defaultGrant !== null ? [setting.defaultGrant] : matching;
   const granted = new Map<number | null, Grant>();
-  for (const { role, publisherId } of given) {
+  for (const { role, publisherId } of effectiveGrants) {
     if (granted.has(publisherId) || (publisherId !== null && !hasPublisher(publisherId))) continue;
-    const found = await existing(executor, role, publisherId);
-    if (found !== undefined) granted.set(publisherId, { role: found, publisherId });
+    const existingRole = await existing(executor, role, publisherId);
+    if (existingRole !== undefined) granted.set(publisherId, { role: existingRole, publisherId });
   }
   return [...granted.values()];
 }
@@ -71,7 +71,7 @@ async function existing(
 ): Promise<MemberRole | undefined> {
   if (typeof role === 'string' || publisherId === null) return role as MemberRole;
   const name = role.named.toLowerCase();
-  return (await listCustomRoles(executor, publisherId)).find((one) => one.name.toLowerCase() === name);
+  return (await listCustomRoles(executor, publisherId)).find((customRole) => customRole.name.toLowerCase() === name);
 }
 
 const changeOf = ({ now }: SignOn, user: { email: string; publisherId: number | null }) => ({
@@ -89,7 +89,7 @@ async function create(
 ): Promise<{ user: User } | { refused: Refusal }> {
   const [first] = grants as [Grant];
   const user = await createUser(executor, { email, ...first, passwordHash: null, nowMs: deps.now() });
-  // A sign-in in another tab created it at the same time; the next one finds it.
+  // A sign-in in another tab created it at the same time. The next sign-in finds it.
   if (user === null) return { refused: 'no account' };
   await join(executor, user.membershipId, deps.now());
   await linkIdentity(executor, user.id, identity);
@@ -100,8 +100,8 @@ async function create(
 }
 
 /**
- * From now on only the provider signs this user in. Password, links and sessions end: they may be in the hands of the
- * user who made the account before its owner came.
+ * From now on only the provider signs this user in. Password, links and sessions end, because they may belong to
+ * whoever created the account before its owner signed in.
  */
 async function link(executor: Executor, deps: SignOn, user: User, identity: Identity): Promise<void> {
   await linkIdentity(executor, user.id, identity);
@@ -111,19 +111,19 @@ async function link(executor: Executor, deps: SignOn, user: User, identity: Iden
   await auditAccount(executor, change, { single_sign_on: 'none' }, { single_sign_on: 'linked', password: 'removed' });
 }
 
-/** Invitations that are left are accepted in the dashboard. */
+/** Accepts this membership. Other invitations are accepted in the dashboard. */
 async function accept(executor: Executor, deps: SignOn, user: User): Promise<void> {
   await join(executor, user.membershipId, deps.now());
   await auditAccount(executor, { ...changeOf(deps, user), action: 'update' }, null, { invitation: 'accepted' });
 }
 
-/** Makes the user a member of what is granted, with these roles, and of nothing else. */
+/** Makes the user a member with exactly the granted roles. */
 async function give(executor: Executor, deps: SignOn, { id, email }: User, grants: readonly Grant[]): Promise<void> {
   const before = (await listMemberships(executor, id)).filter(({ advertiserId }) => advertiserId === null);
   for (const { role, publisherId } of grants) {
     const nowMs = deps.now();
     const created = await createUser(executor, { email, role, publisherId, passwordHash: null, nowMs });
-    const member = created ?? before.find((one) => one.publisherId === publisherId);
+    const member = created ?? before.find((membership) => membership.publisherId === publisherId);
     if (member === undefined) continue;
     if (created !== null)
       await auditAccount(executor, { ...changeOf(deps, created), action: 'create' }, null, { role: roleLabel(role) });

@@ -3,49 +3,52 @@ import * as oidc from 'openid-client';
 import { isLoopbackUrl, type OidcSetting } from '../../config/oidc.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 
-/** What the browser keeps between the start of a sign-in and its end. */
+/** State that the browser keeps during a sign-in. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string };
 
-/** A user as the provider vouches for them. */
+/** A user identified by the provider. */
 export type Identity = {
   issuer: string;
   subject: string;
-  /** null: the provider sent none, or did not verify it. */
+  /** Verified e-mail address; null if the provider sent none, or did not verify it. */
   verifiedEmail: string | null;
   /** Values of the claim that decides about roles. */
   roleValues: readonly string[];
-  /** When the user proved who they are to the provider (epoch milliseconds); null: it does not say. */
+  /** When the user authenticated at the provider (epoch milliseconds); null if unknown. */
   authMs: number | null;
   idToken: string;
 };
 
-/** What has ended at the provider: the session `sid`, or all of `subject`; one of them is named. */
+/** A logout at the provider: the session `sid`, or all sessions of `subject`. At least one of them is set. */
 export type ProviderLogout = { issuer: string; subject: string | null; sid: string | null; atMs: number };
 
 /** Sign-in at an OpenID provider: authorization code with PKCE, state and nonce. */
 export type OidcProvider = {
   /**
-   * @param maxAgeS the provider asks again who is there, where it asked longer ago (seconds)
-   * @throws Error when the provider cannot be reached
+   * Starts a sign-in.
+   * @param maxAgeS maximum age of the authentication, after which the provider asks again (seconds)
+   * @throws Error if the provider cannot be reached
    */
   begin: (maxAgeS: number) => Promise<{ url: string; pending: PendingSignIn }>;
   /**
-   * @param query of the callback, without a question mark
-   * @throws Error when the response is not the one to `pending`, or its token is not for us, expired or not signed
+   * Completes a sign-in.
+   * @param query query of the callback, without a question mark
+   * @throws Error if the response does not match `pending`, or its token has another audience, an invalid signature or
+   * is expired
    */
   finish: (query: string, pending: PendingSignIn) => Promise<Identity>;
-  /** Where the session at the provider is ended; null: it offers none. */
+  /** URL that ends the session at the provider; null if it does not support that. */
   endSessionUrl: (idToken: string) => Promise<string | null>;
   /**
-   * Reads the token by which the provider says that a session has ended (OpenID Connect Back-Channel Logout).
-   * @throws Error when it is not signed by the provider, not for us, too old, or none
+   * Reads the token with which the provider announces that a session has ended (OpenID Connect Back-Channel Logout).
+   * @throws Error if it is not a logout token, not signed by the provider, for another audience, or too old
    */
   readLogoutToken: (token: string) => Promise<ProviderLogout>;
 };
 
-/** The provider's metadata is read again after this time (milliseconds). */
+/** Interval after which the provider's metadata is read again (milliseconds). */
 const metadataLifetimeMs = hourMs;
-/** Of each call (seconds). */
+/** Timeout of each call (seconds). */
 const timeoutS = 10;
 
 type ProviderOptions = { setting: OidcSetting; callbackUrl: string; signedOutUrl: string; now: () => number };
@@ -89,7 +92,7 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
       const isComplete = ['email', setting.emailVerifiedClaim, setting.roleClaim ?? 'sub'].every(
         (name) => name in claims,
       );
-      // Providers may leave these claims to the userinfo endpoint. What the signed token says counts more.
+      // Providers may return these claims only from the userinfo endpoint. Claims of the signed token take precedence.
       const more =
         isComplete || config.serverMetadata().userinfo_endpoint === undefined
           ? {}
@@ -116,12 +119,15 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
 }
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
-/** A logout token is taken within this time after it was made (seconds). */
+/** Maximum age of a logout token (seconds). */
 const logoutTokenLifetimeS = 120;
-/** Of its clock (seconds). */
+/** Tolerance for the provider's clock (seconds). */
 const clockToleranceS = 30;
 
-/** @throws Error when it is no logout token */
+/**
+ * Converts the claims of a logout token.
+ * @throws Error if it is not a logout token
+ */
 function logoutOf({ iss, sub, sid, iat, events, nonce }: JWTPayload): ProviderLogout {
   const isLogout = typeof events === 'object' && events !== null && logoutEvent in events && nonce === undefined;
   const session = typeof sid === 'string' ? sid : null;
@@ -134,22 +140,22 @@ function discover(setting: OidcSetting): Promise<oidc.Configuration> {
   const issuer = new URL(setting.issuer);
   const { clientId, clientSecret } = setting;
   const execute = [
-    // The ID token's signature is checked although it comes from the provider by TLS.
+    // The ID token's signature is checked although it comes directly from the provider over TLS.
     oidc.enableNonRepudiationChecks,
     ...(issuer.protocol === 'http:' && isLoopbackUrl(issuer) ? [oidc.allowInsecureRequests] : []),
   ];
   return oidc.discovery(issuer, clientId, undefined, authentication(clientSecret), { timeout: timeoutS, execute });
 }
 
-/** `client_secret_basic`, the default of the standard, unless the provider only names `client_secret_post`. */
+/** Uses `client_secret_basic`, the default of the standard, unless the provider only supports `client_secret_post`. */
 function authentication(secret: string | null): oidc.ClientAuth {
   if (secret === null) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
   return (server, ...rest) => {
     const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const chosen =
+    const method =
       supported.includes('client_secret_basic') || !supported.includes('client_secret_post') ? basic : post;
-    return chosen(server, ...rest);
+    return method(server, ...rest);
   };
 }
 
@@ -166,17 +172,17 @@ function identityOf(claims: Record<string, unknown>, setting: OidcSetting, idTok
   };
 }
 
-/** Makes a value once for a time; a failure is not kept. */
+/** Caches a value for a time. Failures are not cached. */
 function cachedFor<T>(lifetimeMs: number, now: () => number, make: () => Promise<T>): () => Promise<T> {
-  let made: { value: Promise<T>; atMs: number } | null = null;
+  let cached: { value: Promise<T>; atMs: number } | null = null;
   return () => {
-    if (made === null || now() - made.atMs > lifetimeMs) {
+    if (cached === null || now() - cached.atMs > lifetimeMs) {
       const value = make();
-      made = { value, atMs: now() };
+      cached = { value, atMs: now() };
       value.catch(() => {
-        if (made?.value === value) made = null;
+        if (cached?.value === value) cached = null;
       });
     }
-    return made.value;
+    return cached.value;
   };
 }

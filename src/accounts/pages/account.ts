@@ -24,7 +24,7 @@ import { passkeyPages, passkeysCard } from './passkeys.ts';
 import type { PageServices } from './services.ts';
 import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 
-/** The user's own account: password, second factor and sessions. */
+/** Page of the user's own account: password, second factor and sessions. */
 export function accountPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
@@ -46,7 +46,7 @@ async function changeLanguage({ deps }: PageServices, context: PageContext, fiel
   return { to: context.path('/account'), done: t('account.languageSaved') };
 }
 
-/** Each language in its own words. */
+/** Name of each language in that language. */
 const languageNames = readerLanguages.map((language) => ({
   value: language,
   text: new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language,

@@ -20,7 +20,7 @@ type BrowserSession = {
 
 /**
  * Starts a session for the browser of a request, and ends its previous one.
- * @returns the value of the session cookie, which is set after the commit
+ * @returns the value of the session cookie, to be set after the commit
  */
 export const startBrowserSession = (
   { deps: { geo, now }, cookies }: PageServices,
@@ -37,15 +37,15 @@ export const startBrowserSession = (
 
 type SignedIn = {
   user: User;
-  /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
+  /** Sealed ID token of a sign-in at the OpenID provider; null for a sign-in with a password. */
   idTokenSealed: Buffer | null;
-  /** When the provider last asked who is there; absent or null: now. */
+  /** When the provider last authenticated the user (epoch milliseconds); absent or null for now. */
   confirmedMs?: number | null;
 };
 
 /**
  * Starts a session, sets its cookie and writes the sign-in to the audit log.
- * @param by what signed the user in where it is worth a note; null: the usual
+ * @param by unusual method of the sign-in to log, or null
  */
 export async function openSession(
   services: PageServices,
@@ -63,7 +63,7 @@ export async function openSession(
   services.cookies.setSession(reply, token);
 }
 
-/** After the first factor: signs in, or asks for the code of a user with two-factor authentication. */
+/** Continues after the first factor: signs in, or asks users with two-factor authentication for the code. */
 export async function passFirstFactor(
   services: PageServices,
   request: FastifyRequest,

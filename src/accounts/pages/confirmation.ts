@@ -22,12 +22,12 @@ import { lockedMessage, singleSignOnPath } from './sign-in.ts';
 export const isConfirmed = ({ confirmedMs }: Viewer, nowMs: number): boolean =>
   nowMs - confirmedMs < confirmedMinutes * minuteMs;
 
-/** Fields of the proof; they travel with the form that waits for it. */
+/** Fields of the proof. They are submitted with the sensitive form. */
 const passwordField = '_password';
 const codeField = '_code';
 const ownFields: ReadonlySet<string> = new Set([csrfFieldName, passwordField, codeField, 'sealed', 'response']);
 
-/** Answers a sensitive form with the question for password, passkey or code, and acts once one of them is given. */
+/** Interrupts a sensitive form to ask for password, passkey or code, and runs the action once it is confirmed. */
 export function registerConfirmation(app: App, services: PageServices): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
@@ -49,10 +49,13 @@ export function registerConfirmation(app: App, services: PageServices): void {
   });
 }
 
-/** What came of it: the proof holds, nothing was given (null), or why it does not hold. */
+/** Result of a confirmation: it is valid, missing (null), or refused with a reason. */
 type Proof = 'proved' | null | { refused: string };
 
-/** Counts guesses like those at sign-in, so that a stolen session cannot try passwords or codes. */
+/**
+ * Creates the check of proofs. It counts guesses like those at sign-in, so that a stolen session cannot try passwords
+ * or codes.
+ */
 function createProof({ deps }: PageServices) {
   const signIn = createSignIn(deps);
   const attempts = createAttempts(deps, 'code');

@@ -13,7 +13,9 @@ export const currentPasswordField = (form: FormBuilder): Html =>
     required: true,
   });
 
-/** Counts as a sign-in attempt, so that a stolen session cannot guess the password. */
+/**
+ * Checks the current password. This counts as a sign-in attempt, so that a stolen session cannot guess the password.
+ */
 export async function currentPasswordError(
   signIn: SignIn,
   { viewer, request }: PageContext,

@@ -15,7 +15,7 @@ import { forgotPath, lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };
 
-/** Where mails are sent: the form that mails a link to set a new password. */
+/** Page that mails a link to set a new password. It exists only if e-mails can be sent. */
 export function forgotPasswordPages(app: App, services: PageServices, mailer: Mailer): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);

@@ -16,20 +16,20 @@ import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { consumeLink, deletePasswordResets, type Link, linkPath } from '../sign-in/one-time-links.ts';
 import type { PageServices } from './services.ts';
 
-/** A link that invites. */
+/** A link that invites a user. */
 type Invitation = Link & { token: string };
 
-/** Whether a link invites a user who has a sign-in: then it sets no password. */
+/** Whether a link invites a user who already has a sign-in. It then sets no password. */
 export const isForSignedIn = ({ invites, user }: Link): boolean =>
   invites && user !== null && (user.hasPassword || user.isLinked);
 
 const answerOf = (request: FastifyRequest): string => fieldsOf(formOf(request)).text('answer');
 
-/** Whether a form accepts or declines, and sets no password. Any other text is no answer. */
+/** Whether a form accepts or declines, and sets no password. Any other text is not an answer. */
 export const isAnswer = (link: Link, request: FastifyRequest): boolean =>
   link.invites && (answerOf(request) === 'decline' || (isForSignedIn(link) && answerOf(request) === 'accept'));
 
-/** Who invites, and to what. */
+/** Says who invites the user, and to what. */
 export async function invitedBy({ deps }: PageServices, { user }: Link): Promise<Html> {
   const { role, publisherId, advertiserId } = user as User;
   if (advertiserId !== null) {
@@ -49,7 +49,7 @@ const answerForm = (token: string, answer: 'accept' | 'decline', text: string, k
 
 export const declineForm = (token: string): Html => answerForm(token, 'decline', t('account.decline'), 'quiet');
 
-/** Asks who has a sign-in whether to join; only the one who was invited, signed in, can. */
+/** Page that asks a user with a sign-in whether to join. Only the invited user can, after signing in. */
 export async function invitationPage(services: PageServices, link: Invitation, viewer: Viewer | null): Promise<string> {
   const { id, email } = link.user as User;
   const next = `${signInPath}?next=${encodeURIComponent(linkPath + link.token)}`;
@@ -67,7 +67,10 @@ export async function invitationPage(services: PageServices, link: Invitation, v
   );
 }
 
-/** @throws AppError `invalid_token` when the link was used meanwhile, `permission_denied` when it is another's */
+/**
+ * Handles the answer to an invitation.
+ * @throws AppError `invalid_token` if the link was used meanwhile, `permission_denied` if it belongs to another user
+ */
 export async function answerInvitation(
   services: PageServices,
   { token, user }: Invitation,
@@ -92,7 +95,10 @@ export async function answerInvitation(
   return redirect(request, reply, to);
 }
 
-/** @throws AppError `invalid_token` when it was withdrawn meanwhile */
+/**
+ * Accepts an invitation.
+ * @throws AppError `invalid_token` if it was withdrawn meanwhile
+ */
 export async function acceptInvitation(
   { deps, management }: PageServices,
   executor: Executor,
@@ -101,7 +107,8 @@ export async function acceptInvitation(
   const nowMs = deps.now();
   if (!(await join(executor, user.membershipId, nowMs)))
     throw new AppError('invalid_token', { message: t('account.linkUsed') });
-  // An admin who made one while the user belonged to nobody else must not get into what is joined now.
+  // An admin may have created such a link while the user was a member nowhere else. It must not give access to the new
+  // membership.
   await deletePasswordResets(executor, user.id);
   const change = { actor: management.actorFor(user), user, action: 'update', nowMs } as const;
   await auditAccount(executor, change, null, { invitation: 'accepted' });

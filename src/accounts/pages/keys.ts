@@ -29,7 +29,7 @@ type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
 
 const keysPerPage = 50;
 
-/** API keys; a key is shown once, when it is created. */
+/** Pages of API keys. A key is shown once, when it is created. */
 export function keyPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get('/settings/keys', 'admin', (context) => show(services, context));
@@ -80,7 +80,7 @@ const listOrNull = (text: string): string[] | null => {
   return items.length === 0 ? null : items;
 };
 
-/** What is no id is left for the check to name. */
+/** Parses an id. Other text is left for validation to report. */
 const idOf = (text: string): number | string => (/^\d{1,9}$/.test(text) ? Number(text) : text);
 
 async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
@@ -148,7 +148,7 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
   const cells = rows.map((row) => [
     html`<strong>${String(row.name)}</strong>
       ${row.hint !== '' && html`<br><code class="hint">${String(row.hint)}…</code>`}`,
-    html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}
+    html`${(row.permissions as string[]).map((permission) => html`<span translate="no">${badge(permission)}</span> `)}
       ${restrictionsCell(row)}`,
     row.expires_at === null ? t('settings.never') : moment(publisher, String(row.expires_at)),
     moment(publisher, String(row.created_at), 'day'),
@@ -158,7 +158,7 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
   return table(t('nav.keys'), keyColumns(), cells);
 }
 
-/** What narrows a key beyond its permissions; the addresses themselves stand in the title. */
+/** Restrictions of a key beyond its permissions. The title contains the addresses. */
 function restrictionsCell(row: View): Html {
   const addresses = row.allowed_addresses as string[] | null;
   const campaigns = row.campaigns as number[] | null;
@@ -184,7 +184,7 @@ function restrictionsCell(row: View): Html {
 
 type FormData = {
   permissions: readonly PermissionEntry[];
-  /** Longest life of a new key; null: any. */
+  /** Maximum lifetime of a new key (days); null for any. */
   mostDays: number | null;
 };
 
@@ -205,8 +205,8 @@ function keyForm(
 ): Html {
   const { path, publisher, viewer } = context;
   const form = createForm(typed, errors);
-  const held = permissionsOf(viewer.user.role, permissions);
-  const grantable = permissions.filter(({ name }) => held.has(name));
+  const ownPermissions = permissionsOf(viewer.user.role, permissions);
+  const grantable = permissions.filter(({ name }) => ownPermissions.has(name));
   const fields = html`
     ${form.summary()}
     ${columns([

@@ -24,7 +24,7 @@ import type { PageServices } from './services.ts';
 const path = '/account/memberships';
 const rowsPerPage = 50;
 
-/** The user leaves publishers, and answers invitations. */
+/** Pages on which the user leaves publishers and answers invitations. */
 export function ownMembershipPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
   pages.post(`${path}/:id/leave`, 'advertiser', (context) => leave(services, context));
@@ -33,18 +33,23 @@ export function ownMembershipPages(app: App, services: PageServices): void {
 }
 
 /**
- * Invitations are answered here by those whose address the OpenID provider verified; others answer with the link,
- * which only the owner of the address gets.
+ * Memberships that the user sees. Invitations appear only if the OpenID provider verified the address. Other users
+ * answer by the link, which only the owner of the address gets.
  */
 const shownTo = ({ viewer }: PageContext, memberships: readonly User[]): User[] =>
   memberships.filter(({ hasJoined, disabled }) => !disabled && (hasJoined || viewer.byProvider));
 
-/** @throws AppError `not_found`, also for memberships of other users */
+/**
+ * Returns the membership in the URL.
+ * @throws AppError `not_found`, also for memberships of other users
+ */
 async function membershipIn({ deps }: PageServices, context: PageContext, hasJoined: boolean): Promise<User> {
   const own = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id));
-  const found = own.find((one) => String(one.membershipId) === pathText(context, 'id') && one.hasJoined === hasJoined);
-  if (found === undefined) throw new AppError('not_found');
-  return found;
+  const match = own.find(
+    (membership) => String(membership.membershipId) === pathText(context, 'id') && membership.hasJoined === hasJoined,
+  );
+  if (match === undefined) throw new AppError('not_found');
+  return match;
 }
 
 async function leave(services: PageServices, context: PageContext): Promise<PageResult> {
@@ -72,15 +77,15 @@ async function answer(
   return { to, done: t(apply === acceptInvitation ? 'account.accepted' : 'account.declined') };
 }
 
-/** What the viewer is a member of, and may join. */
+/** Card with the viewer's memberships and invitations. */
 export async function membershipsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { publishers } = deps.catalog.current();
-  // What waits for an answer is first.
+  // Invitations come first.
   const all = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id)).sort(
     (a, b) => Number(a.hasJoined) - Number(b.hasJoined),
   );
-  const asked = queryText(context, 'from');
-  const from = /^\d{1,6}$/.test(asked) ? Number(asked) : 0;
+  const fromText = queryText(context, 'from');
+  const from = /^\d{1,6}$/.test(fromText) ? Number(fromText) : 0;
   const memberships = all.slice(from, from + rowsPerPage);
   const advertisers = await advertiserNames(deps.pool, memberships);
   const rows = memberships.map((user) => [nameOf(user), roleName(user.role), buttons(context, user)]);
@@ -114,8 +119,10 @@ export async function membershipsCard({ deps }: PageServices, context: PageConte
 
 async function advertiserNames(pool: Executor, memberships: readonly User[]): Promise<ReadonlyMap<number, string>> {
   const ids = memberships.flatMap(({ advertiserId }) => advertiserId ?? []);
-  const found = await Promise.all(ids.map((id) => findAdvertiser(pool, id)));
-  return new Map(found.flatMap((one) => (one === null ? [] : [[one.id, one.name] as const])));
+  const advertisersOfIds = await Promise.all(ids.map((id) => findAdvertiser(pool, id)));
+  return new Map(
+    advertisersOfIds.flatMap((advertiser) => (advertiser === null ? [] : [[advertiser.id, advertiser.name] as const])),
+  );
 }
 
 function buttons(context: PageContext, { membershipId, hasJoined }: User): Html {

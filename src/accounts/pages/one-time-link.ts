@@ -32,8 +32,8 @@ type Link = FoundLink & { token: string };
 const schema = { hide: true };
 
 /**
- * The page of a one-time link: sets a password and signs in; who has a sign-in accepts an invitation with it. Opening
- * it does not use up the link.
+ * Page of a one-time link. It sets a password and signs in; users who have a sign-in accept an invitation instead.
+ * Opening the page does not use up the link.
  */
 export function oneTimeLinkPages(app: App, services: PageServices): void {
   const { deps, asset } = services;
@@ -62,7 +62,10 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
   });
 }
 
-/** @throws AppError `invalid_token`, counted against the address */
+/**
+ * Finds a link.
+ * @throws AppError `invalid_token`, which counts against the client's address
+ */
 async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
   const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
   if (link !== null) return { token, ...link };
@@ -70,7 +73,7 @@ async function linkOf({ deps }: PageServices, token: string, address: string): P
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
 
-/** Sets the password and signs in; users with two-factor authentication are asked for the code. */
+/** Sets the password and signs in. Users with two-factor authentication are asked for the code. */
 async function submit(
   services: PageServices,
   link: Link,
@@ -102,8 +105,8 @@ async function submit(
 }
 
 /**
- * Consumes the link, sets the password, joins what it invites to, and ends the user's sessions. null: the address of
- * the first operator is taken; the link stays.
+ * Consumes the link, sets the password, accepts the invitation, and ends the user's sessions. Returns null if the
+ * address of the first operator is taken; the link then stays valid.
  */
 async function useLink(
   services: PageServices,
@@ -161,7 +164,7 @@ async function passwordForm(services: PageServices, link: Link, email: string, e
     ${link.invites && declineForm(token)}`;
 }
 
-/** A new password, typed twice. */
+/** Fields for a new password, entered twice. */
 export const newPasswordFields = (form: ReturnType<typeof createForm>): Html => html`
   ${form.input('password', {
     label: t('account.newPassword'),

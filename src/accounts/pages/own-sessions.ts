@@ -26,7 +26,7 @@ import type { PageServices } from './services.ts';
 
 const path = '/account/sessions';
 
-/** Sign-out of this session, of another one of the user, and of all. */
+/** Pages that end this session, another one of the user, or all of them. */
 export function ownSessionPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
   app.post('/dashboard/sign-out', { schema: { hide: true } }, async (request, reply) =>
@@ -36,7 +36,7 @@ export function ownSessionPages(app: App, services: PageServices): void {
   pages.post(`${path}/:id/end`, 'advertiser', (context) => signOutOne(services, context));
 }
 
-/** Ends the session, and the one at the OpenID provider that it was started by. */
+/** Ends the session, and the session at the OpenID provider that started it. */
 async function signOut(services: PageServices, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { deps, cookies, asset } = services;
   const sealed = await endSession(deps.pool, viewerOf(request).sessionToken);
@@ -44,12 +44,15 @@ async function signOut(services: PageServices, request: FastifyRequest, reply: F
   reply.headers(pageHeaders(deps.config.publicUrl));
   const elsewhere = sealed === null ? null : await providerSignOut(services, sealed).catch(() => null);
   if (elsewhere === null) return redirect(request, reply, signInPath);
-  // By header, because the content security policy lets no form lead to the provider.
+  // The redirect uses a header, because the content security policy forbids forms that lead to the provider.
   reply.header('refresh', `0; url=${elsewhere}`);
   return reply.send(renderCard(t('account.signedOut'), asset, signedOut(elsewhere)));
 }
 
-/** @throws where the ID token was sealed with a key that is no longer there, or the provider does not answer */
+/**
+ * URL that ends the session at the provider.
+ * @throws if the key that sealed the ID token is no longer configured, or the provider does not respond
+ */
 const providerSignOut = async ({ deps, provider }: PageServices, sealed: Buffer): Promise<string | null> =>
   provider === null ? null : provider.endSessionUrl(deps.secretBox.open(sealed, idTokenContext));
 
@@ -76,7 +79,10 @@ async function signOutEverywhere(
   return { to: signInPath };
 }
 
-/** @throws AppError `not_found`, also for sessions of other users */
+/**
+ * Ends a session of the user.
+ * @throws AppError `not_found`, also for sessions of other users
+ */
 async function signOutOne({ deps, cookies, management }: PageServices, context: PageContext): Promise<PageResult> {
   const { user, sessionId } = context.viewer;
   const id = pathText(context, 'id');
@@ -103,7 +109,7 @@ const columns = () => [
   { text: t('common.actions'), hidden: true },
 ];
 
-/** The viewer's sessions, with their ends in the viewer's hands. */
+/** Card with the viewer's sessions, and buttons that end them. */
 export async function sessionsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { user, sessionId } = context.viewer;
   const sessions = await listSessions(deps.pool, user.id, deps.now());
@@ -121,7 +127,7 @@ export async function sessionsCard({ deps }: PageServices, context: PageContext)
   });
 }
 
-/** A stored name, such as "Firefox on Linux", in the language of the reader. */
+/** Translates a stored name, such as "Firefox on Linux", to the reader's language. */
 function deviceText(device: string): string {
   const [name = '', os] = device.split(' on ');
   const browser = name === unknownBrowser ? t('account.unknownBrowser') : name;

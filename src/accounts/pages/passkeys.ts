@@ -25,7 +25,7 @@ import { recoveryCodesPage } from './two-factor-views.ts';
 const path = '/account/passkeys';
 const maxNameLength = 80;
 
-/** The user adds passkeys and removes them. */
+/** Pages on which the user adds and removes passkeys. */
 export function passkeyPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
@@ -34,7 +34,7 @@ export function passkeyPages(app: App, services: PageServices): void {
   pages.post(`${path}/:id/remove`, 'advertiser', (context) => remove(services, signIn, context));
 }
 
-/** How many passkeys there are, for the account page. */
+/** Card of the account page with the number of passkeys. */
 export async function passkeysCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const count = (await listPasskeys(deps.pool, context.viewer.user.id)).length;
   return card(t('account.passkeys'), html`<p>${t('account.passkeyCount', { count })}</p>`, {
@@ -72,7 +72,7 @@ async function show({ deps }: PageServices, context: PageContext, errors: FieldE
   };
 }
 
-/** One form, because who removes one gives the password. */
+/** List in a single form, because removing a passkey requires the password. */
 function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
   const columns = [
     { text: t('common.name') },
@@ -102,7 +102,10 @@ function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
   );
 }
 
-/** Users without a password, who sign in at a provider or by passkey alone, have proved who they are of late. */
+/**
+ * Checks the password. Users without a password, who sign in at a provider or by passkey only, need a recent
+ * confirmation instead.
+ */
 async function proofError(
   { deps }: PageServices,
   signIn: SignIn,
@@ -120,9 +123,9 @@ async function add(services: PageServices, signIn: SignIn, context: PageContext,
   const wrongName = name === '' || name.length > maxNameLength ? nameError : null;
   const error = wrongName ?? (await proofError(services, signIn, context));
   if (error !== null) return show(services, context, [error], name);
-  const given = { userId: user.id, name, sealed: fields.text('sealed'), response: fields.text('response') };
+  const registration = { userId: user.id, name, sealed: fields.text('sealed'), response: fields.text('response') };
   const codes = await transaction(deps.pool, async (executor) => {
-    if (!(await addPasskey(deps, executor, given))) return null;
+    if (!(await addPasskey(deps, executor, registration))) return null;
     await audit(services, context, executor, { passkey: '' }, { passkey: name });
     await endOtherSessions(executor, user.id, sessionId);
     return (await countRecoveryCodes(executor, user.id)) > 0 ? [] : replaceRecoveryCodes(executor, user.id);
@@ -134,7 +137,10 @@ async function add(services: PageServices, signIn: SignIn, context: PageContext,
     : { to: context.path(path), done: t('account.passkeyAdded', { name }) };
 }
 
-/** @throws AppError `not_found`, also for passkeys of other users */
+/**
+ * Removes a passkey.
+ * @throws AppError `not_found`, also for passkeys of other users
+ */
 async function remove(services: PageServices, signIn: SignIn, context: PageContext): Promise<PageResult> {
   const { deps } = services;
   const { user } = context.viewer;

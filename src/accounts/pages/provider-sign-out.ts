@@ -9,7 +9,10 @@ import { singleSignOnPath } from './sign-in.ts';
 
 const schema = { hide: true };
 
-/** The OpenID provider tells that sessions ended there; they end here, too (OpenID Connect Back-Channel Logout 1.0). */
+/**
+ * Route on which the OpenID provider reports ended sessions, so that they end here too (OpenID Connect Back-Channel
+ * Logout 1.0).
+ */
 export function providerSignOut(app: App, services: PageServices, provider: OidcProvider): void {
   const { deps } = services;
   const read = async (request: FastifyRequest): Promise<ProviderLogout | null> => {
@@ -34,12 +37,15 @@ export function providerSignOut(app: App, services: PageServices, provider: Oidc
   });
 }
 
-/** The sessions that are meant; none that began after the token was made, so that an old one ends nothing new. */
+/**
+ * Finds the sessions that a token refers to. Sessions that began after the token was created are excluded, so that an
+ * old token cannot end them.
+ */
 async function findEnded(
   { deps: { pool, secretBox } }: PageServices,
   { issuer, subject, sid, atMs }: ProviderLogout,
 ): Promise<string[]> {
-  /** Of an ID token; null: what sealed it is gone. */
+  /** Session id in an ID token; null if the key that sealed it is gone. */
   const sidOf = (sealed: Buffer): unknown => {
     try {
       return decodeJwt(secretBox.open(sealed, idTokenContext)).sid;
@@ -53,7 +59,7 @@ async function findEnded(
     .filter(({ idTokenSealed }) => {
       if (sid === null) return true;
       const own = sidOf(idTokenSealed);
-      // What cannot be told apart ends, where the user is named.
+      // If a session cannot be identified, it ends if the token names the user.
       return own === sid || (typeof own !== 'string' && subject !== null);
     })
     .map(({ id }) => id);

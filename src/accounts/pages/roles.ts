@@ -11,7 +11,7 @@ import type { PageServices } from './services.ts';
 
 const path = '/settings/roles';
 
-/** Roles that a publisher makes of permissions. */
+/** Pages of a publisher's own roles. */
 export function rolePages(app: App, services: PageServices): void {
   const { management } = services;
   const pages = publisherPages(app, services);
@@ -37,7 +37,7 @@ export function rolePages(app: App, services: PageServices): void {
     },
     cells: (context, row) => [
       strongLink(context.path(`${path}/${row.id}`), String(row.name)),
-      html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}`,
+      html`${(row.permissions as string[]).map((permission) => html`<span translate="no">${badge(permission)}</span> `)}`,
     ],
     get empty() {
       return { title: t('account.noRoles'), text: t('account.noRolesText') };
@@ -45,13 +45,13 @@ export function rolePages(app: App, services: PageServices): void {
     nameOf: ({ name }) => String(name),
     read: (fields) => ({ name: fields.text('name'), permissions: fields.all('permissions') }),
     fields: (form, { viewer }) => {
-      const held = permissionsOf(viewer.user.role, management.permissions);
+      const ownPermissions = permissionsOf(viewer.user.role, management.permissions);
       return html`
         ${form.input('name', { label: t('common.name'), required: true })}
         ${form.checkboxes('permissions', {
           label: t('settings.permissions'),
           choices: grantable(management.permissions)
-            .filter(({ name }) => held.has(name))
+            .filter(({ name }) => ownPermissions.has(name))
             .map(({ name, text }) => ({
               value: name,
               text: t('settings.permission', { permission: name, text: t(text) }),

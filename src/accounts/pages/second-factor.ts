@@ -19,7 +19,7 @@ import { lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };
 
-/** The second step of the sign-in: the code of the authenticator app, or a recovery code. */
+/** Pages of the second step of the sign-in: the code of the authenticator app, or a recovery code. */
 export function secondFactorPages(app: App, services: PageServices): void {
   const { deps, cookies, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
@@ -60,13 +60,16 @@ export function secondFactorPages(app: App, services: PageServices): void {
   });
 }
 
-/** A code, or the answer of a passkey. @returns what was accepted; null: neither */
+/**
+ * Checks a code or a passkey response.
+ * @returns what was accepted, or null
+ */
 async function accept({ deps }: PageServices, userId: number, fields: Fields): Promise<string | null> {
   const response = fields.text('response');
   if (response === '')
     return acceptCode(deps.pool, deps.secretBox, { userId, code: fields.text('code'), nowMs: deps.now() });
-  const found = await acceptPasskey(deps, deps.pool, { userId, sealed: fields.text('sealed'), response });
-  return found === null ? null : passkeyLabel;
+  const passkeyUser = await acceptPasskey(deps, deps.pool, { userId, sealed: fields.text('sealed'), response });
+  return passkeyUser === null ? null : passkeyLabel;
 }
 
 function codeForm(next: string, error: string | null): Html {

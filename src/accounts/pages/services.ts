@@ -16,7 +16,7 @@ type PageDeps = {
   catalog: { current: () => Snapshot };
   config: Config;
   secretBox: SecretBox;
-  /** null without SMTP_URL. */
+  /** Mailer; null without SMTP_URL. */
   mailer: Mailer | null;
   failures: FailureLimit;
   geo: Geo;
@@ -24,11 +24,11 @@ type PageDeps = {
   now: () => number;
 };
 
-/** What the pages of accounts are made with. */
+/** Dependencies of the pages of accounts. */
 export type PageServices = Shell & {
   deps: PageDeps;
   management: ManagementClient;
-  /** null without OIDC_ISSUER. */
+  /** OpenID provider; null without OIDC_ISSUER. */
   provider: OidcProvider | null;
   revert: Revert;
 };

@@ -17,7 +17,7 @@ import type { PageServices } from './services.ts';
 
 const schema = { hide: true };
 
-/** The sign-in form; the only page without a session beside one-time links. */
+/** Sign-in form, the only page without a session apart from one-time links. */
 export function signInPages(app: App, services: PageServices): void {
   const { pool, config } = services.deps;
   const headers = pageHeaders(config.publicUrl);
@@ -73,13 +73,16 @@ export function signInPages(app: App, services: PageServices): void {
   });
 }
 
-/** The answer of a passkey, which signs in alone. */
+/** Path for the response of a passkey, which signs in without a password. */
 const passkeyPath = `${signInPath}/passkey`;
 
 const passkeyEntry = async ({ deps }: PageServices, next: string): Promise<Html> =>
   passkeyForm(passkeyPath, await beginSignIn(deps), t('account.signInWithPasskey'), hiddenField('next', next));
 
-/** null: the passkey is unknown, or its user may not sign in, or signs in at the OpenID provider alone. */
+/**
+ * User of a passkey; null if the passkey is unknown, or its user may not sign in, or must sign in at the OpenID
+ * provider.
+ */
 async function userOfPasskey({ deps }: PageServices, fields: Fields): Promise<User | null> {
   const answer = { userId: null, sealed: fields.text('sealed'), response: fields.text('response') };
   const id = await acceptPasskey(deps, deps.pool, answer);
@@ -87,14 +90,14 @@ async function userOfPasskey({ deps }: PageServices, fields: Fields): Promise<Us
   return user === null || user.disabled || !user.hasJoined || user.isLinked ? null : user;
 }
 
-/** Starts the sign-in at the OpenID provider. */
+/** Path that starts the sign-in at the OpenID provider. */
 export const singleSignOnPath = `${signInPath}/oidc`;
 
 export const forgotPath = `${signInPath}/forgot`;
 
 export const lockedMessage = (minutes: number): string => t('account.locked', { minutes });
 
-/** A link: the content security policy lets no form lead to the provider. */
+/** Link styled as a button, because the content security policy forbids forms that lead to the provider. */
 function singleSignOnButton(next: string, kind: 'main' | ''): Html {
   const href = `${singleSignOnPath}?next=${encodeURIComponent(next)}`;
   return html`<a class="button ${kind} wide" href="${href}">${t('account.signInWithSso')}</a>`;

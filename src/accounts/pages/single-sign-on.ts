@@ -19,12 +19,12 @@ export const callbackPath = `${singleSignOnPath}/callback`;
 
 const schema = { hide: true };
 
-/** Context of the sealed cookie; what is sealed for another purpose does not open. */
+/** Context of the sealed cookie. Data sealed for another purpose does not open. */
 const pendingContext = 'oidc-pending';
 
 type Pending = PendingSignIn & { next: string; expiresMs: number };
 
-/** The browser is sent to the OpenID provider, and comes back to the callback. */
+/** Pages that send the browser to the OpenID provider, and handle its callback. */
 export function singleSignOnPages(
   app: App,
   services: PageServices,
@@ -48,8 +48,8 @@ export function singleSignOnPages(
         'again' in request.query ? confirmedMinutes * 60 : sessionLifetimeMs / 1000,
       );
       const next = nextPath(String(request.query.next ?? ''));
-      const kept: Pending = { ...pending, next, expiresMs: now() + pendingLifetimeMs };
-      cookies.setPending(reply, secretBox.seal(JSON.stringify(kept), pendingContext).toString('base64url'));
+      const pendingState: Pending = { ...pending, next, expiresMs: now() + pendingLifetimeMs };
+      cookies.setPending(reply, secretBox.seal(JSON.stringify(pendingState), pendingContext).toString('base64url'));
       reply.headers(headers);
       return redirect(request, reply, url);
     } catch (err) {
@@ -64,16 +64,16 @@ export function singleSignOnPages(
     const identity = await finish(provider, request, pending);
     if ('reason' in identity) return fail(request, reply, identity.status, identity.reason);
     const hasPublisher = (id: number): boolean => deps.catalog.current().publishers.has(id);
-    const found = await accountOf({ pool: deps.pool, now, setting, hasPublisher }, identity);
-    if ('refused' in found) {
-      request.log.warn({ reason: found.refused }, 'a single sign-on was refused');
-      return fail(request, reply, 403, t(refusals[found.refused]));
+    const account = await accountOf({ pool: deps.pool, now, setting, hasPublisher }, identity);
+    if ('refused' in account) {
+      request.log.warn({ reason: account.refused }, 'a single sign-on was refused');
+      return fail(request, reply, 403, t(refusals[account.refused]));
     }
     const idTokenSealed = secretBox.seal(identity.idToken, idTokenContext);
     reply.headers(headers);
     const { authMs: confirmedMs } = identity;
     return passFirstFactor(services, request, reply, {
-      user: found.user,
+      user: account.user,
       idTokenSealed,
       confirmedMs,
       next: pending.next,
@@ -81,7 +81,7 @@ export function singleSignOnPages(
   });
 }
 
-/** null: absent, altered, or too old. */
+/** Opens the cookie; null if it is absent, altered, or too old. */
 function openPending({ deps: { secretBox, now } }: PageServices, value: string | null): Pending | null {
   if (value === null) return null;
   try {

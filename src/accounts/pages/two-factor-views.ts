@@ -10,7 +10,7 @@ import { twoFactorPath } from '../access.ts';
 import { keyUri } from '../two-factor.ts';
 import { currentPasswordField } from './current-password.ts';
 
-type Shown = { errors: FieldErrors; required: boolean };
+type FormState = { errors: FieldErrors; required: boolean };
 
 const base = (errors: FieldErrors): Pick<Page, 'title' | 'nav' | 'trail' | 'status'> => ({
   title: t('account.twoFactor'),
@@ -24,13 +24,13 @@ const requiredNotice = (): Html => notice('info', html`<p>${t('account.twoFactor
 const codeField = (form: FormBuilder, hint: string) =>
   form.input('code', { label: t('account.code'), autocomplete: 'one-time-code', code: true, required: true, hint });
 
-/** Asks for the password where the user has one. */
+/** Password field for users who have a password. */
 const passwordField = (form: FormBuilder, { viewer }: PageContext) =>
   viewer.user.hasPassword && currentPasswordField(form);
 
-type SetUp = Shown & { secret: string; sealed: string };
+type SetUp = FormState & { secret: string; sealed: string };
 
-/** `secret`: base32, shown as QR code and text; `sealed`: the same for the form. */
+/** Set-up page. `secret` is base32, shown as QR code and text; `sealed` is the same secret for the form. */
 export function setUpPage(context: PageContext, { errors, required, secret, sealed }: SetUp): Page {
   const form = createForm({}, errors);
   const code = trusted(encodeQR(keyUri(secret, context.viewer.user.email), 'svg', { ecc: 'medium', border: 4 }));
@@ -60,7 +60,7 @@ export function setUpPage(context: PageContext, { errors, required, secret, seal
   };
 }
 
-export function managePage(context: PageContext, { errors, required }: Shown): Page {
+export function managePage(context: PageContext, { errors, required }: FormState): Page {
   const form = createForm({}, errors);
   const fields = html`
     ${form.summary()}
@@ -84,7 +84,7 @@ export function managePage(context: PageContext, { errors, required }: Shown): P
   };
 }
 
-/** Recovery codes, shown once. */
+/** Page with recovery codes, shown once. */
 export const recoveryCodesPage = (codes: readonly string[]): Page => ({
   ...base([]),
   body: card(

@@ -27,12 +27,15 @@ import type { PageServices } from './services.ts';
 import { lockedMessage } from './sign-in.ts';
 import { managePage, recoveryCodesPage, setUpPage } from './two-factor-views.ts';
 
-/** Sealed into the form, so that nothing is stored before the first code proves that the app has the secret. */
+/**
+ * Context of the sealed form field. The secret is sealed into the form, so that nothing is stored before the first code
+ * proves that the app has it.
+ */
 const setUpContext = (userId: number): string => `totp-set-up:${userId}`;
 
 type Guards = { signIn: SignIn; attempts: Attempts };
 
-/** The user turns the second factor on or off, and gets new recovery codes. */
+/** Pages on which the user turns the second factor on or off, and gets new recovery codes. */
 export function twoFactorPages(app: App, services: PageServices): void {
   const guards = { signIn: createSignIn(services.deps), attempts: createAttempts(services.deps, 'code') };
   const pages = commonPages(app, services);
@@ -43,12 +46,12 @@ export function twoFactorPages(app: App, services: PageServices): void {
   pages.post(`${path}/off`, 'advertiser', (context, fields) => turnOff(services, guards, context, fields));
 }
 
-/** The state of the second factor, for the account page. */
+/** Card of the account page with the state of the second factor. */
 export async function twoFactorCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { user } = context.viewer;
-  const left = user.hasTwoFactor ? await countRecoveryCodes(deps.pool, user.id) : 0;
+  const remainingCodes = user.hasTwoFactor ? await countRecoveryCodes(deps.pool, user.id) : 0;
   const state = user.hasTwoFactor
-    ? html`<p>${badge(t('common.on'), 'good')} ${t('account.codesLeft', { count: left })}</p>`
+    ? html`<p>${badge(t('common.on'), 'good')} ${t('account.codesLeft', { count: remainingCodes })}</p>`
     : html`<p>${badge(t('common.off'), 'warn')} ${t('account.passwordAlone')}</p>`;
   return card(t('account.twoFactor'), state, {
     lead: t('account.twoFactorLead'),
@@ -69,7 +72,7 @@ function show(services: PageServices, context: PageContext, errors: FieldErrors 
   return setUpPage(context, { errors, required, secret, sealed: resealed });
 }
 
-/** The secret a set-up form was made with; a new one where the field was altered. */
+/** Secret that a set-up form was created with, or a new one if the field was altered. */
 function openSetUp({ deps: { secretBox } }: PageServices, userId: number, sealed: string): string {
   try {
     return secretBox.open(Buffer.from(sealed, 'base64url'), setUpContext(userId));
@@ -138,7 +141,7 @@ async function turnOff(
 
 const wrongCode = (): FieldErrors[number] => ({ path: '/code', message: t('account.wrongCode') });
 
-/** Users without a password, who sign in at a provider, are asked for none. */
+/** Checks the password. Users without a password, who sign in at a provider, are not asked for one. */
 const passwordError = ({ signIn }: Guards, context: PageContext): Promise<FieldErrors[number] | null> | null =>
   context.viewer.user.hasPassword ? currentPasswordError(signIn, context) : null;
 
@@ -150,8 +153,8 @@ async function codeError(
 ): Promise<FieldErrors[number] | null> {
   const locked = await attempts.begin(user.email, request.ip);
   if (locked !== null) return { path: '/code', message: lockedMessage(locked.minutes) };
-  const given = { userId: user.id, code: fields.text('code'), nowMs: now() };
-  if ((await acceptCode(pool, secretBox, given)) === null) return wrongCode();
+  const attempt = { userId: user.id, code: fields.text('code'), nowMs: now() };
+  if ((await acceptCode(pool, secretBox, attempt)) === null) return wrongCode();
   await attempts.succeed(user.email, request.ip);
   return null;
 }

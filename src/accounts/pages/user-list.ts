@@ -22,33 +22,33 @@ import { maxMailsPerHour } from '../sign-in/mail-limit.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
 import type { PageServices } from './services.ts';
 
-/** Whose users a page manages: those of a publisher, by its admins, or the operators. */
+/** Users that a page manages: those of a publisher, by its admins, or the operators. */
 export type UserScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
   nav: string;
   requires: Role;
   title: MessageKey;
-  /** Roles users of the scope can have, lowest first. */
+  /** Roles that users of the scope can have, lowest first. */
   roles: readonly { value: Role; text: MessageKey }[];
-  /** Its publisher may have made further ones. */
+  /** Whether its publisher can have its own roles. */
   hasOwnRoles?: true;
   publisherIdOf: (context: C) => number | null;
-  /** The accounts of the advertiser in the address. */
+  /** Set for the accounts of the advertiser in the URL. */
   isOfAdvertiser?: true;
 };
 
-/** The page of a scope: its path may name the advertiser. */
+/** Page of a scope; its path may contain the advertiser. */
 export const pathOf = <C extends PageContext>({ path }: { path: string }, context: C): string =>
   context.path(path.replace(/:(\w+)/, (_, name: string) => pathText(context, name)));
 
-/** A role that the viewer may give; `value`: in forms, `text`: what it may do. */
+/** A role that the viewer may grant. `value` is used in forms; `text` describes its permissions. */
 export type RoleChoice = { role: MemberRole; value: string; text: string };
 
-/** A role in forms. */
+/** Value of a role in forms. */
 export const roleValue = (role: MemberRole): string => (typeof role === 'string' ? role : String(role.id));
 
-/** The roles of a scope that the viewer may give: none that may more than the viewer. */
+/** Roles of a scope that the viewer may grant: those without more permissions than the viewer. */
 export async function choicesOf<C extends PageContext>(
   { deps, management }: PageServices,
   { roles, hasOwnRoles, publisherIdOf }: UserScope<C>,
@@ -75,17 +75,20 @@ export type UserListState = {
   errors?: FieldErrors;
   /** A link that was just created. */
   link?: { email: string; token: string; isNew: boolean; isUnsent?: boolean };
-  /** Who was sent a link just now. */
+  /** Address that a link was just sent to. */
   mailedTo?: string;
-  /** Who was added just now and needs no link. */
+  /** Address of a user who was just added and needs no link. */
   addedEmail?: string;
-  /** Nothing was sent or made: the mails of this hour are used up. */
+  /** Nothing was sent or created, because the limit of e-mails per hour is reached. */
   tooManyMails?: boolean;
-  /** Nothing was made: other publishers know the user too. */
+  /** Nothing was created, because the user also belongs to other publishers. */
   belongsElsewhere?: boolean;
 };
 
-/** A page of users: those after an address, with a part of it; `next`: the address after which the next page begins. */
+/**
+ * A page of users, after an address and filtered by a part of it. `next` is the address after which the next page
+ * begins.
+ */
 type UserList = {
   users: readonly User[];
   roles: readonly RoleChoice[];
@@ -94,7 +97,7 @@ type UserList = {
   next: string | null;
 };
 
-/** Only where there is more than a page: a small team sees all of its users. */
+/** Search field. It is shown only if there is more than one page, because a small team fits on one. */
 const userSearch = <C extends PageContext>(
   context: C,
   scope: UserScope<C>,
@@ -197,7 +200,7 @@ function userTable<C extends PageContext>(
   return table(t(scope.title), tableColumns(), rows);
 }
 
-/** Who may more than the viewer is not managed by the viewer. */
+/** Whether the viewer may manage a user. Users with more permissions than the viewer are excluded. */
 const mayGive = (roles: readonly RoleChoice[], { role }: User): boolean =>
   roles.some(({ value }) => value === roleValue(role));
 

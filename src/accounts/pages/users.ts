@@ -20,7 +20,7 @@ import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
 import { choicesOf, chosenIn, pathOf, roleValue, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
-/** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
+/** Pages of users. They are invited by a one-time link, which is mailed, or shown once if no e-mails are sent. */
 export function userPages(app: App, services: PageServices): void {
   registerScope(services, {
     pages: publisherPages(app, services),
@@ -58,7 +58,8 @@ export function userPages(app: App, services: PageServices): void {
 }
 
 /**
- * Whose members a page manages. Those of an advertiser belong to no publisher; its log is that of the publisher.
+ * Owner of the members that a page manages. Those of an advertiser belong to no publisher; their log is that of the
+ * publisher.
  * @throws AppError `not_found`, also for advertisers of other publishers
  */
 async function ownerOf<C extends PageContext>(
@@ -74,7 +75,7 @@ async function ownerOf<C extends PageContext>(
   return { publisherId: null, advertiserId: advertiser.id };
 }
 
-/** What the audit log says of a change of a member, in that of the page's publisher. */
+/** Audit log entry of a change of a member, in the log of the page's publisher. */
 const changeOf = <C extends PageContext>(
   { management, deps }: PageServices,
   { publisherIdOf }: UserScope<C>,
@@ -106,11 +107,11 @@ async function show<C extends PageContext>(
 ): Promise<Page> {
   const { pool, config } = services.deps;
   const owner = await ownerOf(services, scope, context);
-  const given = (name: string): string => queryText(context, name).trim().replaceAll('\0', '');
-  const [q, after] = [given('q'), given('after')];
-  const found = await listMembers(pool, owner, { q, after, limit: usersPerPage + 1 });
-  const users = found.slice(0, usersPerPage);
-  const next = found.length > usersPerPage ? (users.at(-1)?.email ?? null) : null;
+  const queryValue = (name: string): string => queryText(context, name).trim().replaceAll('\0', '');
+  const [q, after] = [queryValue('q'), queryValue('after')];
+  const members = await listMembers(pool, owner, { q, after, limit: usersPerPage + 1 });
+  const users = members.slice(0, usersPerPage);
+  const next = members.length > usersPerPage ? (users.at(-1)?.email ?? null) : null;
   const roles = await choicesOf(services, scope, context);
   return usersPage(context, scope, { users, roles, q, after, next }, { ...state, ...config });
 }
@@ -143,13 +144,13 @@ async function invite<C extends PageContext>(
     await auditAccount(executor, change, null, accountView(user));
     return createInvitation(executor, user, now());
   });
-  // The users of other publishers are confidential: an address that has an account there is invited like any other, and
+  // Users of other publishers are confidential. An address that has an account there is invited like any other, and
   // only the user of the link learns of it.
   if (token === null) return refuse(t('account.inList'));
   return deliver(services, scope, context, { email, token, isNew: true, language: null });
 }
 
-/** Whether one more mail of this hour may be sent; without mails there is no limit. */
+/** Whether another e-mail may be sent in this hour. Without e-mails there is no limit. */
 async function mayMail<C extends PageContext>(
   { deps: { pool, mailer, config, now } }: PageServices,
   { publisherIdOf }: UserScope<C>,
@@ -161,7 +162,7 @@ async function mayMail<C extends PageContext>(
 
 type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };
 
-/** Mails a link; without SMTP, or when the server refuses, shows it to be handed on. */
+/** Mails a link. Without SMTP, or if the server refuses, the page shows it instead. */
 async function deliver<C extends PageContext>(
   services: PageServices,
   scope: UserScope<C>,
@@ -209,11 +210,14 @@ async function createLink<C extends PageContext>(
   });
 }
 
-/** A user who can open another publisher, too, must not lose the sign-in to the admins of one: operators help. */
+/**
+ * Whether the viewer may reset the sign-in of a user. If the user has access to another publisher, only operators may,
+ * so that the admins of one publisher cannot take over the sign-in.
+ */
 const mayHelpSigningIn = async ({ deps }: PageServices, { viewer }: PageContext, user: User): Promise<boolean> =>
   viewer.user.role === 'operator' || !(await belongsElsewhere(deps.pool, user));
 
-/** For a user who lost phone and recovery codes. */
+/** Removes the second factor of a user who lost phone and recovery codes. */
 async function removeSecondFactor<C extends PageContext>(
   services: PageServices,
   scope: UserScope<C>,
@@ -283,8 +287,8 @@ async function remove<C extends PageContext>(
 }
 
 /**
- * The member whom an action is about. Who may more than the viewer is not the viewer's to manage: a link that resets
- * the password would hand over more than the viewer has.
+ * Returns the member in the URL. The viewer cannot manage members with more permissions: a link that resets the
+ * password would hand over more than the viewer has.
  * @throws AppError `not_found`, also for users of other publishers; `permission_denied`
  */
 async function userOf<C extends PageContext>(services: PageServices, scope: UserScope<C>, context: C): Promise<User> {

@@ -8,7 +8,7 @@ import { roleLabel } from '../roles.ts';
 /** The audit log identifies users by e-mail address. */
 const resource = { name: 'users', key: 'id' } as const;
 
-/** Publisher id of the operators' audit log; those of publishers begin at 1. */
+/** Publisher id of the operators' audit log; those of publishers start at 1. */
 const operatorLogId = 0;
 
 export type AccountChange = {
@@ -18,16 +18,19 @@ export type AccountChange = {
   nowMs: number;
 };
 
-/** Writes a change of an account to the audit log of its publisher. Passwords and links are named, never included. */
+/**
+ * Writes a change of an account to the audit log of its publisher. Passwords and links are mentioned but never
+ * included.
+ */
 export async function auditAccount(
   executor: Executor,
   { actor, user, action, nowMs }: AccountChange,
   before: View | null = null,
   after: View | null = null,
 ): Promise<void> {
-  const named = (view: View | null): View => ({ ...view, id: user.email });
+  const withEmailAsId = (view: View | null): View => ({ ...view, id: user.email });
   const work = { executor, actor, publisherId: user.publisherId ?? operatorLogId, nowMs };
-  await audit(work, { resource, action, before: before && named(before), after: named(after) });
+  await audit(work, { resource, action, before: before && withEmailAsId(before), after: withEmailAsId(after) });
 }
 
 /** A new account as the audit log shows it. */
@@ -39,9 +42,9 @@ export const accountView = ({ role, hasPassword }: User): View => ({
 export const passwordState = ({ hasPassword }: { hasPassword: boolean }): string => (hasPassword ? 'set' : 'none');
 
 /**
- * The actor where no user is signed in.
- * @param label what acts, such as a command
- * @param publisherId whose audit log it is; null: the operators'
+ * Actor for changes without a signed-in user.
+ * @param label name of the actor, such as a command
+ * @param publisherId publisher of the audit log; null for the operators' log
  */
 export const systemActor = (label: string, publisherId: number | null = null): Actor => ({
   kind: 'system',
@@ -57,8 +60,8 @@ export const systemActor = (label: string, publisherId: number | null = null): A
 /** Actor label of lockouts. */
 export const signInLabel = 'sign-in';
 
-/** Actor label of password resets that users ask for. */
+/** Actor label of password resets that users request. */
 export const resetLabel = 'password reset';
 
-/** Actor label of changes that a sign-in at the OpenID provider makes. */
+/** Actor label of changes by a sign-in at the OpenID provider. */
 export const singleSignOnLabel = 'single sign-on';

@@ -13,14 +13,14 @@ const linkIn = ({ token, publicUrl }: Link) => ({
   link: `${publicUrl}${linkPath}${token}`,
 });
 
-/** The mail with which an invited user sets a password, in the language of who invites. */
+/** E-mail with which an invited user sets a password, in the inviting user's language. */
 export const invitationMail = (link: Link): Mail => ({
   to: link.email,
   subject: t('mails.invitation'),
   text: t('mails.invitationText', { ...linkIn(link), days: invitationLifetimeMs / dayMs }),
 });
 
-/** The mail with which a user sets a new password, in the user's language; null: in that of who asks. */
+/** E-mail with which a user sets a new password, in the user's language, or in the reader's if null. */
 export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
   inLanguage(language ?? reader().language, () => ({
     to: link.email,
@@ -28,7 +28,10 @@ export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
     text: t('mails.resetText', { ...linkIn(link), minutes: resetLifetimeMs / minuteMs }),
   }));
 
-/** Sends a mail and logs a failure, without the address. @returns whether the server took it */
+/**
+ * Sends an e-mail and logs a failure without the address.
+ * @returns whether the server accepted it
+ */
 export async function sendMail({ logger }: { logger: Logger }, mailer: Mailer, mail: Mail): Promise<boolean> {
   try {
     await mailer.send(mail);

@@ -12,9 +12,12 @@ export type Locked = { ok: false; reason: 'locked'; minutes: number };
 
 /** Limits guesses, and writes to the audit log when an account is locked. */
 export type Attempts = {
-  /** Counts an attempt as failed, before it is checked. @returns null: check it */
+  /**
+   * Counts an attempt as failed before it is checked.
+   * @returns null to proceed with the check
+   */
   begin: (email: string, address: string) => Promise<Locked | null>;
-  /** The attempt was right: it and the earlier failures of the account from this address no longer count. */
+  /** Reports success: the attempt and the earlier failures of the account from this address no longer count. */
   succeed: (email: string, address: string) => Promise<void>;
 };
 
@@ -26,7 +29,7 @@ export function createAttempts(deps: AttemptDeps, purpose: Purpose): Attempts {
       const nowMs = now();
       const lock = await lockout.recordAttempt(pool, email, address, nowMs);
       if (lock === null) return null;
-      // Not awaited: the response time must not reveal whether the account exists.
+      // Not awaited, because the response time must not reveal whether the account exists.
       if (lock.startedFor !== null)
         auditLock(deps, email, lock.startedFor).catch((err) =>
           logger.warn({ err }, 'lockout missing from the audit log'),
@@ -42,9 +45,9 @@ async function auditLock(
   email: string,
   lockedFor: NonNullable<Lock['startedFor']>,
 ): Promise<void> {
-  const found = await findByEmail(pool, email);
-  if (found === null) return;
-  const actor = systemActor(signInLabel, found.user.publisherId);
-  const change = { actor, user: found.user, action: 'lock', nowMs: now() } as const;
+  const credentials = await findByEmail(pool, email);
+  if (credentials === null) return;
+  const actor = systemActor(signInLabel, credentials.user.publisherId);
+  const change = { actor, user: credentials.user, action: 'lock', nowMs: now() } as const;
   await auditAccount(pool, change, null, { locked_for: lockedFor });
 }

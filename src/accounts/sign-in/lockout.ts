@@ -3,38 +3,44 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 
-/** Failures are counted, and sign-in is refused, within this window (milliseconds). */
+/** Window in which failures are counted and sign-in is refused (milliseconds). */
 export const lockoutWindowMs = 15 * minuteMs;
 
 /**
- * Failed sign-ins within the window before further ones are refused: for one account from one address, for all
- * accounts from one address, and for one account from all addresses. The last is high, so that an attacker does not
- * easily lock out the owner of an account.
+ * Maximum number of failed sign-ins within the window: for one account from one address, for all accounts from one
+ * address, and for one account from all addresses. The last limit is high, so that an attacker cannot easily lock out
+ * the owner of an account.
  */
 export const maxFailures = { pair: 5, address: 30, account: 100 };
 
 /**
- * The same for codes of the second factor, for which the right password was given. At most ten guesses in 15 minutes
- * at three codes in a million: 0.3 % a day, with an entry in the audit log for each lock.
+ * Limits for codes of the second factor, for which the correct password was given. At most ten guesses in 15 minutes,
+ * with three valid codes in a million, succeed with 0.3 % a day, and each lock is logged in the audit log.
  */
 const maxCodeFailures: typeof maxFailures = { pair: 5, address: 30, account: 10 };
 
-/** `startedFor`: what this attempt has locked the account for; null: it was locked before, or only the address is. */
+/**
+ * A lockout. `startedFor` is the scope that this attempt has locked; null if the account was locked before, or only the
+ * address is locked.
+ */
 export type Lock = { untilMs: number; startedFor: 'one address' | 'all addresses' | null };
 
 export type Lockout = {
-  /** Counts an attempt as failed, before its password is checked. @returns null: proceed */
+  /**
+   * Counts an attempt as failed before its password is checked.
+   * @returns null to proceed
+   */
   recordAttempt: (executor: Executor, email: string, address: string, nowMs: number) => Promise<Lock | null>;
-  /** After a correct password: uncounts the attempt, and the earlier failures of this account from this address. */
+  /** Resets the attempt and the earlier failures of this account from this address after a correct password. */
   recordSuccess: (executor: Executor, email: string, address: string) => Promise<void>;
 };
 
 type Subjects = Record<keyof typeof maxFailures, Buffer>;
 
-/** The same for mails with a link to set a password, each of which reaches a user. */
+/** Limits for e-mails with a password link, each of which reaches a user. */
 const maxResets: typeof maxFailures = { pair: 3, address: 20, account: 5 };
 
-/** What is limited; the counts of one purpose do not touch those of another. */
+/** Purpose of a limit; each purpose has its own counts. */
 export type Purpose = 'sign-in' | 'code' | 'password-reset';
 
 const limitsOf: Record<Purpose, typeof maxFailures> = {
@@ -43,7 +49,10 @@ const limitsOf: Record<Purpose, typeof maxFailures> = {
   'password-reset': maxResets,
 };
 
-/** Shared by all processes, and the same for unknown accounts. Stores keyed hashes instead of addresses. */
+/**
+ * Creates a lockout. It is shared by all processes, and the same for unknown accounts. It stores keyed hashes instead
+ * of addresses.
+ */
 export function createLockout(pepper: string, purpose: Purpose = 'sign-in'): Lockout {
   const limits = limitsOf[purpose];
   const subject = (kind: string, value: string): Buffer =>
@@ -98,7 +107,7 @@ async function uncountFailure(executor: Executor, { pair, ...others }: Subjects)
   );
 }
 
-/** An account that is locked for all addresses is not reported again for one. */
+/** An account that is locked for all addresses is not reported again for a single address. */
 function startedFor(rows: readonly Exceeded[]): Lock['startedFor'] {
   const excess = (kind: Exceeded['kind']): number => rows.find((row) => row.kind === kind)?.excess ?? 0;
   if (excess('account') > 0) return excess('account') === 1 ? 'all addresses' : null;

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import type { Executor } from '../../platform/db/pool.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 
-/** Invitations and links that the admins of a publisher, or the operators, have mailed within an hour (count). */
+/** Maximum number of invitations and links that the admins of a publisher, or the operators, can mail in an hour. */
 export const maxMailsPerHour = 30;
 
 /**
- * Counts a mail that an admin causes, in all processes; the hour begins with the first one.
- * @param publisherId null: the operators
+ * Counts an e-mail caused by an admin, across all processes. The hour begins with the first e-mail.
+ * @param publisherId null for the operators
  * @returns whether it may be sent
  */
 export async function takeMail(

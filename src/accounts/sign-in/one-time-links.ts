@@ -4,16 +4,16 @@ import { createToken, hashToken } from '../../platform/security/random-token.ts'
 import type { User } from '../../shell/context.ts';
 import { joinMembership, type UserRow, userColumns, userOf } from '../users.ts';
 
-/** Lifetimes (milliseconds). */
+/** Lifetimes of links (milliseconds). */
 export const invitationLifetimeMs = 7 * dayMs;
 export const resetLifetimeMs = hourMs;
 const firstOperatorLifetimeMs = dayMs;
 
-/** Path of one-time links; the token follows. */
+/** Path of one-time links, followed by the token. */
 export const linkPath = '/dashboard/start/';
 
 /**
- * The link of an invitation; it replaces earlier ones. Who has a sign-in accepts with it, others set a password.
+ * Creates the link of an invitation, and replaces earlier ones. Users with a sign-in accept it; others set a password.
  * @returns its token, which is not stored
  */
 export async function createInvitation(
@@ -26,15 +26,15 @@ export async function createInvitation(
 }
 
 /**
- * A short-lived link with which this user sets a new password. Earlier ones stay valid: who asks for many in the name
- * of another must not make the other's useless.
+ * Creates a short-lived link with which a user sets a new password. Earlier ones stay valid, so that requests by
+ * another person cannot invalidate the user's own link.
  */
 export async function createPasswordReset(executor: Executor, userId: number, nowMs: number): Promise<string> {
   await executor.query('delete from user_links where user_id = $1 and expires_at < $2', [userId, new Date(nowMs)]);
   return insert(executor, { userId, membershipId: null }, nowMs + resetLifetimeMs);
 }
 
-/** Ends the links with which a user sets a password; invitations stay. */
+/** Deletes a user's links that set a password; invitations stay. */
 export async function deletePasswordResets(executor: Executor, userId: number): Promise<void> {
   await executor.query('delete from user_links where user_id = $1 and membership_id is null', [userId]);
 }
@@ -43,7 +43,7 @@ export async function deleteLinksOf(executor: Executor, userId: number): Promise
   await executor.query('delete from user_links where user_id = $1', [userId]);
 }
 
-/** A link that creates the first operator. */
+/** Creates a link that creates the first operator. */
 export const createFirstOperatorLink = (executor: Executor, nowMs: number): Promise<string> =>
   insert(executor, { userId: null, membershipId: null }, nowMs + firstOperatorLifetimeMs);
 
@@ -58,10 +58,13 @@ async function insert(executor: Executor, { userId, membershipId }: Target, expi
   return token;
 }
 
-/** `user` null: the link creates the first operator. `invites`: it accepts the invitation of this membership. */
+/**
+ * A one-time link. `user` is null if it creates the first operator. `invites` means that it accepts the invitation of
+ * this membership.
+ */
 export type Link = { user: User | null; invites: boolean };
 
-/** What a link is for; null: used, withdrawn, expired or unknown. */
+/** Returns the purpose of a link, or null if it is used, withdrawn, expired or unknown. */
 export async function findLink(executor: Executor, token: string, nowMs: number): Promise<Link | null> {
   const { rows } = await executor.query<UserRow & { link_user: number | null; invites: boolean }>(
     `select l.user_id as link_user, l.membership_id is not null as invites, ${userColumns}
@@ -76,8 +79,8 @@ export async function findLink(executor: Executor, token: string, nowMs: number)
 }
 
 /**
- * Deletes a link, and of one that sets a password all others of the same user.
- * @returns whether it was still valid: of concurrent uses one succeeds
+ * Deletes a link, and with a password link all others of the same user.
+ * @returns whether it was still valid; of concurrent uses, one succeeds
  */
 export async function consumeLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {
   const { rows } = await executor.query<{ user_id: number | null; membership_id: number | null }>(

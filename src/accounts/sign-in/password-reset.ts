@@ -13,9 +13,9 @@ import { createPasswordReset } from './one-time-links.ts';
 type ResetDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
- * Mails a link with which the user of this address sets a new password, if there is one. The result and its time are
- * the same whether or not there is: the mail is sent after the response.
- * @returns minutes until the next try after too many; null: accepted
+ * Mails a link to set a new password to the user with an address, if there is one. Result and timing do not reveal
+ * that, because the e-mail is sent after the response.
+ * @returns minutes until the next try after too many requests, or null if accepted
  */
 export type RequestReset = (email: string, address: string) => Promise<{ lockedMinutes: number } | null>;
 

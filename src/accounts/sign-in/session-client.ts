@@ -2,17 +2,17 @@ import bowser from 'bowser';
 import ipaddr from 'ipaddr.js';
 import type { Geo } from '../../platform/geo.ts';
 
-/** What a session list shows of the browser that signed in. The address itself is not stored. */
+/** Browser that signed in, for the list of sessions. Its address is not stored. */
 export type SessionClient = {
-  /** Browser and system, such as "Firefox on Linux". */
+  /** Browser and operating system, such as "Firefox on Linux". */
   device: string;
-  /** The client's /24, of IPv6 the /48; empty: unknown. */
+  /** The client's /24 network, or /48 for IPv6; empty if unknown. */
   network: string;
-  /** ISO 3166-1 alpha-2; null: unknown. */
+  /** ISO 3166-1 alpha-2 code; null if unknown. */
   country: string | null;
 };
 
-/** Longest user agent that is parsed, and longest name that is stored (characters). */
+/** Maximum length of a user agent that is parsed, and of a stored name (characters). */
 const maxUserAgentLength = 512;
 const maxDeviceLength = 80;
 

@@ -8,7 +8,9 @@ type SignInResult = { ok: true; user: User } | { ok: false; reason: 'wrong' } | 
 
 type Credentials = { email: string; password: string; address: string };
 
-/** Checks credentials. An unknown, disabled or invited account takes as long and answers as a wrong password. */
+/**
+ * Checks credentials. Unknown, disabled and invited accounts take as long and give the same result as a wrong password.
+ */
 export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
 
 export function createSignIn(deps: AttemptDeps): SignIn {
@@ -19,10 +21,16 @@ export function createSignIn(deps: AttemptDeps): SignIn {
     if (account === null || password === '' || password.length > maxPasswordLength) return wrong;
     const locked = await attempts.begin(account, address);
     if (locked !== null) return locked;
-    const found = await findByEmail(deps.pool, account);
-    const isCorrect = await checkPassword(password, found?.passwordHash ?? null, clientSubnet(address));
-    if (!isCorrect || found === null || found.user.disabled || !found.user.hasJoined) return wrong;
+    const storedCredentials = await findByEmail(deps.pool, account);
+    const isCorrect = await checkPassword(password, storedCredentials?.passwordHash ?? null, clientSubnet(address));
+    if (
+      !isCorrect ||
+      storedCredentials === null ||
+      storedCredentials.user.disabled ||
+      !storedCredentials.user.hasJoined
+    )
+      return wrong;
     await attempts.succeed(account, address);
-    return { ok: true, user: found.user };
+    return { ok: true, user: storedCredentials.user };
   };
 }

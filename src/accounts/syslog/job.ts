@@ -4,21 +4,22 @@ import type { Job } from '../../platform/jobs.ts';
 import { type AuditEntry, advanceFeed, leaseFeed, readFeed, releaseFeed } from '../audit-feed.ts';
 import { sendSyslog } from './send.ts';
 
-/** Entries of one connection (count). */
+/** Maximum number of entries per connection. */
 const maxBatch = 500;
 
-/** Longest time of a batch, with much to spare (milliseconds). A process that dies holds up the others so long. */
+/** Lease of a batch, much longer than it takes (milliseconds). A process that dies blocks the others for that long. */
 const leaseMs = 60_000;
 
-/** A datagram takes 65,507 bytes, and receivers take no more by default. */
+/** Maximum size of a message (bytes). A datagram can hold 65,507 bytes, and receivers accept no more by default. */
 const maxBytes = 60_000;
 
 /** Facility 13 (log audit), severity 5 (notice). */
 const priority = 13 * 8 + 5;
 
 /**
- * An entry as a message of RFC 5424: `host` names the installation, the message id is the action, and the text is the
- * entry in JSON. Of one too long the changes are left out, and `cut` says so: its hash is that of the whole.
+ * Encodes an entry as a message of RFC 5424. `host` names the installation, the message id is the action, and the text
+ * is the entry in JSON. If it is too long, the changes are left out and marked by `cut`; the hash is still that of the
+ * whole entry.
  */
 export function syslogMessageOf(entry: AuditEntry, host: string): Buffer {
   const id = entry.action.replace(/[^\x21-\x7e]/g, '_').slice(0, 32) || '-';
@@ -30,10 +31,10 @@ export function syslogMessageOf(entry: AuditEntry, host: string): Buffer {
 type Sender = { pool: pg.Pool; setting: SyslogSetting; host: string; send?: typeof sendSyslog };
 
 /**
- * Sends the entries that were not sent yet, whichever process does it; no lock is held meanwhile. Entries are sent
- * again where nobody knows whether they arrived: their publisher and number tell.
- * @returns how many; null: another process is sending
- * @throws Error when the receiver does not take them
+ * Sends the unsent entries, in any process, without holding a lock meanwhile. Entries are sent again if it is unknown
+ * whether they arrived; receivers can recognise them by publisher and number.
+ * @returns the number of entries, or null if another process is sending
+ * @throws Error if the receiver does not accept them
  */
 export async function sendToSyslog({ pool, setting, host, send = sendSyslog }: Sender): Promise<number | null> {
   if (!(await leaseFeed(pool, 'syslog', leaseMs))) return null;
@@ -55,7 +56,10 @@ export async function sendToSyslog({ pool, setting, host, send = sendSyslog }: S
   }
 }
 
-/** @param host name of this installation in the messages */
+/**
+ * Job that sends the audit log.
+ * @param host name of this installation in the messages
+ */
 export const syslogJob = (sender: Sender): Job => ({
   name: 'audit log to syslog',
   roles: ['worker'],

@@ -3,18 +3,21 @@ import net from 'node:net';
 import tls from 'node:tls';
 import type { SyslogSetting } from '../../config/outgoing.ts';
 
-/** Everything from the name lookup to the receiver's close of the connection (milliseconds). */
+/** Timeout from the name lookup until the receiver closes the connection (milliseconds). */
 const defaultDeadlineMs = 10_000;
 
-/** What a receiver that takes nothing has, beyond the time of the connect, to close the connection (milliseconds). */
+/**
+ * Extra time for a receiver that rejects everything to close the connection, in addition to the connection time
+ * (milliseconds).
+ */
 const graceMs = 100;
 
 /**
- * Hands messages to a syslog receiver, over TCP and TLS with octet counting (RFC 6587, RFC 5425). A connection carries
- * these messages alone. It is ended after them, and not by the receiver, which closes its side once it has read all:
- * no other sign of that exists in syslog, and none over UDP.
+ * Sends messages to a syslog receiver over TCP or TLS with octet counting (RFC 6587, RFC 5425). A connection carries
+ * only these messages. The client ends it after them, and the receiver closes its side once it has read everything.
+ * Syslog has no other confirmation, and UDP has none at all.
  * @param options.ca trusted authorities; default: those of Node
- * @throws Error when they were not taken, or nobody knows whether they were
+ * @throws Error if they were not accepted, or it is unknown whether they were
  */
 export function sendSyslog(
   setting: SyslogSetting,
@@ -59,7 +62,7 @@ export function sendSyslog(
 async function sendDatagrams({ host, port }: SyslogSetting, messages: readonly Buffer[]): Promise<void> {
   const socket = dgram.createSocket(net.isIPv6(host) ? 'udp6' : 'udp4');
   try {
-    // Connected: a receiver that is known to be absent refuses the next message.
+    // On a connected socket, an absent receiver makes the next message fail.
     await new Promise<void>((resolve, reject) => {
       socket.once('error', reject);
       socket.connect(port, host, (err?: Error) => (err === undefined ? resolve() : reject(err)));

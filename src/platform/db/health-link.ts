@@ -40,10 +40,13 @@ export type HealthLink = {
 };
 
 type LinkOptions = LinkEvents & {
-  /** Pause between two commits (milliseconds). */
+  /** Interval between two commits (milliseconds). */
   commitIntervalMs: number;
   now: () => number;
-  /** The server process of the last link's commits: while a replica is silent it waits on after the link has ended. */
+  /**
+   * Server process of the previous link's commits. While a replica does not respond, it keeps waiting after the link
+   * has ended.
+   */
   previousPid: number | null;
 };
 

@@ -257,7 +257,7 @@ export function createFailFast(dbHealth: FailFastHealth): FailFast {
  * because messages that arrived meanwhile are read after it. So a starved process waits longer.
  */
 export type Silence = {
-  /** Something was heard. */
+  /** Reports an answer. */
   end: () => void;
   tick: (nowMs: number) => void;
   /** Time in which this process could have received an answer (milliseconds). */

@@ -17,7 +17,7 @@ import type { PageServices } from '../services.ts';
 import { changeList, type Zone } from './changes.ts';
 import { type LoggedResources, operatorResources, publisherResources } from './resources.ts';
 
-/** Whose audit log a page shows: a publisher's, or that of the operators. */
+/** Audit log that a page shows: that of a publisher, or of the operators. */
 type LogScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
@@ -33,7 +33,7 @@ type LogScope<C extends PageContext> = {
 
 const entriesPerPage = 50;
 
-/** The audit log: who changed what, newest first. */
+/** Pages of the audit log: who changed what, newest first. */
 export function activityPages(app: App, services: PageServices): void {
   registerScope(services, {
     pages: publisherPages(app, services),
@@ -86,8 +86,8 @@ async function logPage<C extends PageContext>(
   context: C,
 ): Promise<Page> {
   const { path, nav, resources, title, lead } = scope;
-  const asked = queryText(context, 'resource');
-  const filter = { ...(Object.hasOwn(resources, asked) && { resource: asked }) };
+  const resourceName = queryText(context, 'resource');
+  const filter = { ...(Object.hasOwn(resources, resourceName) && { resource: resourceName }) };
   const cursor = queryText(context, 'cursor');
   const { rows, nextCursor } = await management.list(context, auditLog, {
     limit: String(entriesPerPage),
@@ -189,9 +189,9 @@ const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
 function whatChanged({ path, resources }: EntryScope, row: View): Html {
   const [name, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
   const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;
-  const known = Object.hasOwn(actions, action) ? actions[action] : undefined;
-  const named = `${resource === undefined ? name : t(resource.singular)} ${id}`;
+  const knownAction = Object.hasOwn(actions, action) ? actions[action] : undefined;
+  const subject = `${resource === undefined ? name : t(resource.singular)} ${id}`;
   const to = action === 'remove' ? null : (resource?.pathOf?.(id) ?? null);
-  const what = badge(known === undefined ? action : t(known.text), known?.tone);
-  return html`${what} ${to === null ? named : link(path(to), named)}`;
+  const what = badge(knownAction === undefined ? action : t(knownAction.text), knownAction?.tone);
+  return html`${what} ${to === null ? subject : link(path(to), subject)}`;
 }

@@ -6,14 +6,14 @@ import { moreFields } from '../../../shell/field-groups.ts';
 import { fieldName } from '../../../shell/field-names.ts';
 import { moment } from '../../../shell/format.ts';
 
-/** An entry with more values is collapsed. */
+/** Number of values above which an entry is collapsed. */
 const maxExpanded = 4;
-/** Longest value shown (characters). */
+/** Maximum length of a displayed value (characters). */
 const maxValueLength = 500;
 
 export type Zone = { timeZone: string };
 
-/** The values an entry changed, old and new; only one of them for created and removed rows. */
+/** List of the values that an entry changed, old and new; only one of them for created and removed rows. */
 export function changeList(zone: Zone, { action, changes }: View): Html {
   const values = Object.entries(changes as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
@@ -22,7 +22,7 @@ export function changeList(zone: Zone, { action, changes }: View): Html {
     ([name, old, current]) => html`
       <div>
         <dt translate="no">${name}</dt>
-        <dd>${valueText(String(action), shown(zone, old), shown(zone, current))}</dd>
+        <dd>${valueText(String(action), display(zone, old), display(zone, current))}</dd>
       </div>`,
   );
   const list = html`<dl class="changes">${items}</dl>`;
@@ -39,7 +39,7 @@ function valueText(action: string, old: Html | string, current: Html | string): 
 
 type Difference = [name: string, old: unknown, current: unknown];
 
-/** The differing values inside nested values, named by their path; lists of plain values stay whole. */
+/** Differing values inside nested values, named by their path. Lists of plain values are not split. */
 function differences(name: string, old: unknown, current: unknown): Difference[] {
   if (isDeepStrictEqual(old, current)) return [];
   if (!isNested(old) && !isNested(current)) return [[name, old, current]];
@@ -56,15 +56,15 @@ function differences(name: string, old: unknown, current: unknown): Difference[]
 const isNested = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (!Array.isArray(value) || value.some((one) => typeof one === 'object'));
+  (!Array.isArray(value) || value.some((item) => typeof item === 'object'));
 
 const ownValue = (value: Record<string, unknown>, key: string): unknown =>
   Object.hasOwn(value, key) ? value[key] : null;
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** A value as text; times in the publisher's time zone. */
-function shown(zone: Zone, value: unknown): Html | string {
+/** Value as text, with times in the publisher's time zone. */
+function display(zone: Zone, value: unknown): Html | string {
   if (value === null || value === '') return t('activity.noValue');
   if (typeof value === 'boolean') return value ? t('activity.yes') : t('activity.no');
   if (typeof value === 'string' && instant.test(value) && !Number.isNaN(Date.parse(value)))

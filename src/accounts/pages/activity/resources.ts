@@ -1,6 +1,6 @@
 import type { MessageKey } from '../../../platform/i18n/messages.ts';
 
-/** Resources in the audit log: names, and the path of their page; null: they have none. */
+/** Resources in the audit log: names, and path of their page, or null if they have none. */
 export type LoggedResources = Readonly<
   Record<string, { title: MessageKey; singular: MessageKey; pathOf: ((id: string) => string) | null }>
 >;
