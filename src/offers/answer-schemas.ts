@@ -4,7 +4,7 @@ import { type LimitedText, offerLimits } from '../catalog/offer-limits.ts';
 
 import { codeSchema } from '../coupons/coupon.ts';
 
-/** The creative object (docs/reference/fetch-offers.md#creative-object). */
+/** Schema of the creative object (docs/interface.md#creative-object). */
 const creativeSchema = Type.Object(
   {
     id: Type.Integer(),
@@ -26,7 +26,7 @@ const nullableText = Type.Union([Type.String(), Type.Null()]);
 
 const limitOf = (name: LimitedText): { maxLength: number } => ({ maxLength: offerLimits[name].maxLength });
 
-/** The offer object (docs/reference/fetch-offers.md#offer-object). */
+/** Schema of the offer object (docs/interface.md#offer-object). */
 export const offerSchema = Type.Object(
   {
     id: Type.Integer(),
@@ -80,7 +80,7 @@ export const offerSchema = Type.Object(
   { $id: 'Offer' },
 );
 
-/** The answer of fetch-offers (docs/reference/fetch-offers.md#response). */
+/** Schema of the response of fetch-offers (docs/interface.md#response). */
 export const fetchOffersAnswer = Type.Object(
   {
     data: Type.Object({
@@ -116,13 +116,12 @@ const placementAnswer = Type.Object({
   ...fetchOffersAnswer.properties.data.properties,
 });
 
-/** The answer of a call that names several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** Schema of the response to a call with several placements (docs/interface.md#several-placements). */
 export const fetchPlacementsAnswer = Type.Object({ data: Type.Object({ placements: Type.Array(placementAnswer) }) });
 
 /**
- * Both answers of fetch-offers as one, so that clients generated from it read `data.offers` without a question: a call
- * that names several placements is answered by `data.placements` alone
- * (docs/reference/fetch-offers.md#multiple-placements).
+ * Schema that combines both responses of fetch-offers, so that generated clients can read `data.offers` without a
+ * check. A call with several placements returns only `data.placements` (docs/interface.md#several-placements).
  */
 export const fetchAnswer = Type.Object(
   {
@@ -138,7 +137,7 @@ export const fetchAnswer = Type.Object(
   { title: 'FetchOffersAnswer' },
 );
 
-/** The answer of a call that asks for numbers alone (docs/reference/fetch-offers.md#count-offers). */
+/** Schema of the response to a call that requests only numbers (docs/interface.md#any-offers). */
 export const countAnswer = Type.Object(
   {
     data: Type.Union([
@@ -152,5 +151,5 @@ export const countAnswer = Type.Object(
 export type FetchPlacementsAnswer = Static<typeof fetchPlacementsAnswer>;
 export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;
 
-/** Schemas that others refer to by their `$id`. */
+/** Schemas that other schemas refer to by their `$id`. */
 export const offerSchemas = [creativeSchema, offerSchema];

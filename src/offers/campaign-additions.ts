@@ -72,7 +72,7 @@ type Sources = {
   recent: RecentSessions;
 };
 
-/** What answers show of a campaign beside its row: where its budgets, total caps and goal stand. */
+/** Fields of a campaign in responses that are not part of its row: the state of its budgets, total caps and goal. */
 export const campaignAdditions = ({ catalog, model, recent }: Sources): Additions => ({
   fields: {
     usage: Type.Array(usage, {
@@ -123,12 +123,12 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
   },
   warn: async (work, row) => {
     if (row.goal === null) return [];
-    const known = { snapshot: catalog.current(), model: model.current() };
-    const publisher = known.snapshot.publishers.get(work.publisherId);
-    const standings = await readStandings(known, work, [row]);
+    const sources = { snapshot: catalog.current(), model: model.current() };
+    const publisher = sources.snapshot.publishers.get(work.publisherId);
+    const standings = await readStandings(sources, work, [row]);
     return publisher === undefined
       ? []
-      : goalWarnings(row, standings(row)?.delivery?.delivered ?? 0, { ...known, recent, publisher }, work.nowMs);
+      : goalWarnings(row, standings(row)?.delivery?.delivered ?? 0, { ...sources, recent, publisher }, work.nowMs);
   },
 });
 
@@ -157,7 +157,7 @@ async function readStandings(
   return (row) => standings.get(Number(row.id));
 }
 
-/** The row as far as budgets and goals depend on it: also in the answer of the call that writes it. */
+/** The parts of a row that budgets and goals depend on. Also used for the response of the call that writes it. */
 const draftOf = (
   { id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View,
   served: ReadonlyMap<number, Campaign['provisions']>,
@@ -175,7 +175,7 @@ const draftOf = (
   },
 });
 
-/** State of a row: with the kill switch of its advertiser, which only the snapshot knows. */
+/** State of a row, including the kill switch of its advertiser, which is only in the snapshot. */
 function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: readonly Standing[]) => DeliveryState {
   const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
   return (row, limits) => {
@@ -192,7 +192,7 @@ function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: read
   };
 }
 
-/** The campaigns of a publisher, as far as their states depend on them. */
+/** Reads the campaigns of a publisher with the columns that their states depend on. */
 async function readStatusRows({ executor, publisherId }: Work): Promise<View[]> {
   const { rows } = await executor.query<View>(
     `select id, active, deleted_at, stopped_at is not null as stopped, overspend_percent, activated_at,

@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Why offers are shown, and what is called. */
+/** Commands that explain decisions and show calls. */
 export const offerCommands: readonly Command[] = [
   {
     name: 'explain',

@@ -9,30 +9,35 @@ import { hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
 
-/** Requests whose rates are looked at (count). */
+/** Maximum number of requests whose rates are evaluated. */
 const maxRated = 200;
 
-type Known = { publisher: Publisher; snapshot: Snapshot; model: Model; recent: RecentSessions };
+type ForecastSources = { publisher: Publisher; snapshot: Snapshot; model: Model; recent: RecentSessions };
 
 /**
- * What is wrong with a goal: that its time is over, or that it asks for more than is possible until then, by the
- * requests of the last days that the campaign's targeting, hours and conditions accept.
+ * Warnings about a goal: its time is over, or it exceeds what is possible until then, judged by the requests of the
+ * last days that match the campaign's targeting, hours and conditions.
  */
-export async function goalWarnings(row: View, delivered: number, known: Known, nowMs: number): Promise<Warning[]> {
+export async function goalWarnings(
+  row: View,
+  delivered: number,
+  sources: ForecastSources,
+  nowMs: number,
+): Promise<Warning[]> {
   const goal = row.goal as CampaignGoal | null;
   if (goal === null || row.active !== true || delivered >= goal.count) return [];
   const leftMs = (timeOf(goal.by) ?? 0) - nowMs;
   if (leftMs <= 0) return [{ path: '/goal/by', message: 'is over: the campaign is not put first any more' }];
-  const { contexts, share } = await known.recent(known.publisher.id);
+  const { contexts, share } = await sources.recent(sources.publisher.id);
   if (contexts.length === 0) return [];
   const isEligible = eligibilityOf(
     { rules: row.rules as CampaignRules, isLoyalty: row.is_loyalty === true },
-    known.publisher,
+    sources.publisher,
   );
   const eligible = contexts.filter(isEligible);
   const sinceMs = contexts.reduce((earliest, context) => Math.min(earliest, context.nowMs), nowMs - hourMs);
   const perMs = eligible.length / share / (nowMs - sinceMs);
-  const possible = delivered + Math.floor(perMs * leftMs * rateOf(Number(row.id), goal.metric, eligible, known));
+  const possible = delivered + Math.floor(perMs * leftMs * rateOf(Number(row.id), goal.metric, eligible, sources));
   if (possible >= goal.count) return [];
   return [
     {
@@ -42,12 +47,12 @@ export async function goalWarnings(row: View, delivered: number, known: Known, n
   ];
 }
 
-/** What comes of an impression, on the first position, for the best offer of the campaign. */
+/** Expected rate per impression at the first position, for the campaign's best offer. */
 function rateOf(
   campaignId: number,
   metric: CampaignGoal['metric'],
   contexts: readonly DecisionContext[],
-  { publisher, snapshot, model }: Known,
+  { publisher, snapshot, model }: ForecastSources,
 ): number {
   if (metric === 'impressions') return 1;
   const offers = [...snapshot.offers.values()].filter(({ campaign }) => campaign.id === campaignId);

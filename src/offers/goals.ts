@@ -15,10 +15,10 @@ import { dayMs } from '../platform/lib/time.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 import { findOutcomes } from './outcomes/store.ts';
 
-/** A campaign with a goal, and where it stands. */
+/** A campaign with a goal, and its delivery. */
 export type PursuedGoal = { campaign: Campaign; goal: Goal; delivery: Delivery };
 
-/** The goals of active campaigns whose time is not over. */
+/** Goals of active campaigns whose time is not over. */
 export async function findGoals(
   executor: Executor,
   { snapshot, model, nowMs }: { snapshot: Snapshot; model: Model; nowMs: number },
@@ -53,7 +53,7 @@ export type GoalSources = {
   now: () => number;
 };
 
-/** A gauge of goals; the same in all processes. */
+/** Registers a gauge of goals, which is the same in all processes. */
 export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, now }: GoalSources): void =>
   registerGauge(registry, {
     name: 'perkwire_goal_percent',
@@ -70,17 +70,17 @@ export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, 
       ),
   });
 
-/** A rule, and the share of decisions in which it was the first that kept a campaign out. */
+/** A rule, and the share of decisions in which it was the first to exclude a campaign. */
 export type HoldBack = { rule: string; share: number };
 
-/** The rules that kept a campaign out of decisions of its owner in the last day: what each costs, most first. */
+/** Rules that excluded a campaign from its owner's decisions in the last day, most frequent first. */
 export async function findHoldBacks(
   executor: Executor,
   { id, publisherId }: { id: number; publisherId: number },
   nowMs: number,
 ): Promise<HoldBack[]> {
   const outcomes = await findOutcomes(executor, { publisherId, campaignId: id, sinceMs: nowMs - dayMs });
-  const all = outcomes.reduce((sum, one) => one.decisions + sum, 0);
+  const all = outcomes.reduce((sum, row) => row.decisions + sum, 0);
   return outcomes
     .filter(({ outcome }) => outcome !== shownOutcome)
     .map(({ outcome, decisions }) => ({ rule: outcome, share: Math.round((decisions / all) * 1000) / 1000 }))

@@ -10,7 +10,7 @@ const kinds = [
   ['answered', 'live.kindAnswered'],
 ] as const satisfies readonly (readonly [string, MessageKey])[];
 
-/** The list that fills itself; also on the integration page. */
+/** Card with a list of live calls. It is also used on the integration page. */
 export const liveCard = ({ path }: PublisherContext): Html =>
   card(
     t('live.calls'),

@@ -7,16 +7,19 @@ import { writeOutcomes } from './outcomes/store.ts';
 
 type Surface = 'unit' | 'offerwall';
 
-/** Measures fetches; those of developers are left out, as in reports. */
+/** Measures fetches, without those of developers, as in reports. */
 export type FetchMeter = {
   decided: (ms: number) => void;
-  /** @param emptyReason why it shows nothing; null: it shows offers */
+  /**
+   * Counts a response.
+   * @param emptyReason reason why it shows nothing, or null
+   */
   answered: (surface: Surface, emptyReason: string | null, offers: number) => void;
 };
 
 const decisionBucketsS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05];
 
-/** Every reason for an empty answer: those of a decision, a hold-out, and the deadline of the request. */
+/** All reasons for an empty response: those of a decision, a hold-out, and the deadline of the request. */
 const emptyReasons: Record<EmptyReason | 'deadline', true> = {
   unit_off: true,
   percentage: true,
@@ -39,13 +42,13 @@ export function createFetchMeter(registry: Registry): FetchMeter {
     help: 'Fetches answered, by surface and result: filled, or why it is empty.',
     labelNames: ['surface', 'result'],
   });
-  const shown = registerCounts(registry, {
+  const servedOffers = registerCounts(registry, {
     name: 'perkwire_offers_served_total',
     help: 'Offers in the answers of fetches.',
     labelNames: ['surface'],
   });
   const bySurface = (surface: Surface) => ({
-    offers: shown(surface),
+    offers: servedOffers(surface),
     results: new Map(['filled', ...Object.keys(emptyReasons)].map((result) => [result, fetches(surface, result)])),
   });
   const counts = { unit: bySurface('unit'), offerwall: bySurface('offerwall') };
@@ -61,24 +64,24 @@ export function createFetchMeter(registry: Registry): FetchMeter {
 }
 
 /**
- * Counts what decisions made of each campaign, so that its page can say why it was not delivered. Explaining a decision
- * costs more than making it, so a sample is explained, after its answer, and stands for the decisions of its publisher
- * since the one before it.
+ * Counts the outcomes of decisions for each campaign, so that its page can explain why it was not delivered. Explaining
+ * a decision costs more than making it, so only a sample is explained, after its response. It stands for all decisions
+ * of its publisher since the previous one.
  */
 export type OutcomeSampler = {
-  /** To be called for every decision that was committed. */
+  /** Must be called for every committed decision. */
   decided: (input: DecisionInput) => void;
-  /** Writes what was counted. What cannot be written is lost. */
+  /** Writes the counts. If that fails, they are lost. */
   write: (executor: Executor) => Promise<void>;
 };
 
-/** Time spent on explaining, as a share of all time: a sample waits until the last one has paid. */
+/** Maximum share of the time spent on explaining. The next sample waits until the last one is amortised. */
 const timeShare = 0.002;
 
-/** Outcomes counted between two writes (count). */
+/** Maximum number of outcomes counted between two writes. */
 const maxCounted = 200_000;
 
-/** `durationMs`: a clock that only moves forward. */
+/** Clocks; `durationMs` is monotonic. */
 type Clock = { now: () => number; durationMs?: () => number };
 
 export function createOutcomeSampler({ now, durationMs = () => performance.now() }: Clock): OutcomeSampler {

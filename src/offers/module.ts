@@ -61,7 +61,7 @@ import { applyOfferRetention } from './retention.ts';
 
 export type Offers = ReturnType<typeof createOffers>;
 
-type Needs = {
+type OfferDependencies = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -72,12 +72,12 @@ type Needs = {
   experiments: Experiments;
   coupons: Coupons;
   browser: Browser;
-  /** Epoch milliseconds: all events that were acknowledged before are stored. */
+  /** All events acknowledged before this time are stored (epoch milliseconds). */
   eventsStoredUntil: () => number;
 };
 
 /** Fetch-offers: which offers a user is shown, and what was decided why. */
-export function createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }: Needs) {
+export function createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }: OfferDependencies) {
   const { pool, flushPool, dbHealth, config, logger, tokens, geo, batchMeters, metrics, now } = platform.deps;
   const { store } = catalog;
   const { auth, checkKey, checkSession } = accounts;
@@ -113,7 +113,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets, e
     name: 'offers',
     rank: 160,
     commands: offerCommands,
-    /** Notices, live calls and outcomes that wait in memory until jobs write them. */
+    /** Buffers of notices, live calls and outcomes, which jobs write to the database. */
     notices,
     liveCalls,
     outcomes,
@@ -159,7 +159,7 @@ type CatalogueDeps = {
   model: ModelSource;
 };
 
-/** Extensions of catalogue pages and rows: what requests have shown, and offers for previews. */
+/** Extensions of catalogue pages and rows: values seen in requests, and offers for previews. */
 function catalogueParts({ pool, dbHealth, config, now, catalog, model }: CatalogueDeps) {
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });

@@ -17,15 +17,15 @@ type ViewPublisher = {
   ownEvents: readonly string[];
 };
 
-/** The inputs of a rendered offer. */
+/** Inputs of a rendered offer. */
 export type ViewContext = {
   offer: Offer;
   publisher: ViewPublisher;
-  /** The copy with its macros filled. */
+  /** Copy with its macros filled. */
   copy: OfferCopy;
   /** Signed tracking token of this offer in this session. */
   token: string;
-  /** Whether the fetch named a pub_user_id; without one nothing can be saved. */
+  /** Whether the fetch has a pub_user_id; without one, offers cannot be saved. */
   hasUser: boolean;
   /** Data URI of the QR code. */
   qrCode: string;
@@ -33,7 +33,10 @@ export type ViewContext = {
   publicUrl: string;
 };
 
-/** The code of all users, which is no secret; null: users get their own, or none, as after the end of the pool. */
+/**
+ * Shared code of an offer, which is not secret. Null if users get their own codes or none, or after the end of the
+ * pool.
+ */
 export function sharedCouponOf(offer: Offer, nowMs: number): NonNullable<Coupon> | null {
   const { coupon } = offerAt(offer, nowMs);
   return coupon === null ? null : sharedCouponIn(coupon);
@@ -46,7 +49,7 @@ function sharedCouponIn(coupon: NonNullable<Offer['coupon']>): NonNullable<Coupo
 
 const endedOffers = new WeakMap<Offer, Offer>();
 
-/** An offer as it is at a moment: the code of all users is no part of it once its pool has ended. */
+/** Offer at a moment: without its shared code after the end of its pool. */
 export function offerAt(offer: Offer, nowMs: number): Offer {
   const { coupon } = offer;
   if (coupon === null || coupon.sharedCode === null || coupon.expiresAt === null) return offer;
@@ -61,9 +64,7 @@ export function offerAt(offer: Offer, nowMs: number): Offer {
 
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
-/**
- * The offer object of docs/reference/fetch-offers.md#offer-object, every field present, old names beside the new ones.
- */
+/** Builds the offer object of docs/interface.md#offer-object with every field present, including old names. */
 export function buildOfferView(context: ViewContext) {
   const { offer, publisher, copy, token, publicUrl } = context;
   const { campaign } = offer;
@@ -113,7 +114,7 @@ export function buildOfferView(context: ViewContext) {
 
 export type OfferView = ReturnType<typeof buildOfferView>;
 
-/** An offer, or a campaign of the webhook, with its old field names added. */
+/** Adds the old field names to an offer, or to a campaign of the webhook. */
 export function withOldOfferNames<
   Entry extends { is_loyalty: unknown; loyalty_requirements: unknown; wallet_enabled: unknown },
 >(entry: Entry) {
@@ -125,7 +126,7 @@ export function withOldOfferNames<
   };
 }
 
-/** An offer as the SDK gets it, without URLs that would be tracked. */
+/** An offer in the format of the SDK, without tracked URLs. */
 export function untrackedView({
   publisher,
   offer,
@@ -145,7 +146,7 @@ export function untrackedView({
   };
 }
 
-/** Longest text of each field that may contain macros (characters). */
+/** Maximum length of each field that may contain macros (characters). */
 const limits: Readonly<Record<keyof OfferCopy, number>> = {
   title: offerLimits.title.maxLength,
   description: offerLimits.description.maxLength,
@@ -162,7 +163,7 @@ export type MacroValues = Readonly<Record<string, string>>;
 
 const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 
-/** The names of the macros in the copy; parsed once for each copy of a snapshot. */
+/** Names of the macros in the copy, parsed once for each copy of a snapshot. */
 export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   let names = namesByCopy.get(copy);
   if (names === undefined) {
@@ -178,11 +179,11 @@ export function macroNames(copy: OfferCopy): ReadonlySet<string> {
 export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**
- * The values of macros: the publisher's own attributes, and fields that neither identify a person nor authorise a call.
+ * Values of macros: the publisher's own attributes, and fields that neither identify a person nor authorise a call.
  * Address, fingerprint and keys are never copied into an offer.
  */
 export function macroValuesOf(request: FetchOffersRequest, names: Iterable<string>): MacroValues {
-  const known: Record<string, string | null> = {
+  const requestValues: Record<string, string | null> = {
     placement: request.placement,
     country: request.country,
     language: request.language === null ? null : firstTag(request.language.key),
@@ -191,15 +192,15 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
   };
   const values: Record<string, string> = {};
   for (const name of names) {
-    const value = request.custom.get(name) ?? (Object.hasOwn(known, name) ? known[name] : null);
+    const value = request.custom.get(name) ?? (Object.hasOwn(requestValues, name) ? requestValues[name] : null);
     if (value !== null && value !== undefined) values[name] = value;
   }
   return values;
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (docs/reference/themes-and-rendering.md#macros): values are HTML-escaped, a
- * missing one is replaced by its fallback or left out with a blank next to it, and each text is cut to its limit.
+ * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#macros). Values are HTML-escaped. A missing value is
+ * replaced with its fallback, or removed together with an adjacent blank. Each text is truncated to its limit.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };
@@ -209,10 +210,10 @@ export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   return filled;
 }
 
-/** Stands where a value is missing: no stored text contains it. */
+/** Placeholder for a missing value; no stored text contains it. */
 const gap = '\0';
 
-/** Fills one text without cutting it. Outside of gaps the author's blanks stay: French writes them before `!`. */
+/** Fills one text without truncating it. Blanks of the author are kept: French has them before `!`. */
 export function fillText(text: string, values: MacroValues): string {
   const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
@@ -222,7 +223,7 @@ export function fillText(text: string, values: MacroValues): string {
   return filled.includes(gap) ? closeGaps(filled) : filled;
 }
 
-/** Leaves one of the blanks around a gap, and none at the ends of the text or before punctuation that had none. */
+/** Keeps one of the blanks around a gap, and none at the ends of the text or before punctuation without one. */
 const closeGaps = (text: string): string =>
   text.replace(/(\s*)\0(?:\s*\0)*(\s*)/g, (run: string, before: string, after: string, at: number) => {
     const next = text[at + run.length];
@@ -231,7 +232,7 @@ const closeGaps = (text: string): string =>
     return before === '' ? after : before;
   });
 
-/** Cuts to at most `limit` characters, never through an entity or a surrogate pair. */
+/** Truncates to at most `limit` characters, without splitting an entity or a surrogate pair. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   let end = limit;

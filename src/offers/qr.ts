@@ -3,17 +3,18 @@ import { crc32, deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import encodeQR from 'qr';
 
-/** Edge of the picture in pixels (docs/reference/fetch-offers.md#offer-object). */
+/** Width and height of the picture (pixels): docs/interface.md#offer-object. */
 const qrPixels = 228;
-/** Modules of the quiet zone around the code (count). */
+/** Width of the quiet zone around the code (modules). */
 const quietModules = 4;
 
-/** Bytes of a row of pixels, eight to a byte, behind the byte that names its filter (none). */
+/** Number of bytes in a row: one for its filter (none), and one for each eight pixels. */
 const rowBytes = 1 + Math.ceil(qrPixels / 8);
 
 /**
- * A 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. Encoded here, because an image
- * library takes ten times as long, and with a thousand offers most codes are made while a request waits.
+ * Renders a 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. It is encoded here
+ * because an image library takes ten times as long, and with a thousand offers most codes are created while a request
+ * waits.
  */
 async function renderQrPng(text: string): Promise<Buffer> {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });
@@ -30,7 +31,7 @@ async function renderQrPng(text: string): Promise<Buffer> {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(qrPixels, 0);
   header.writeUInt32BE(qrPixels, 4);
-  header[8] = 1; // bits for a pixel; all else 0: grey, deflate, no interlacing
+  header[8] = 1; // one bit per pixel; the other bytes are 0: grey, deflate, no interlacing
   return Buffer.concat([
     signature,
     chunk('IHDR', header),
@@ -39,10 +40,10 @@ async function renderQrPng(text: string): Promise<Buffer> {
   ]);
 }
 
-type Row = { pixels: Buffer; first: number; offset: number; scale: number };
+type PixelRow = { pixels: Buffer; first: number; offset: number; scale: number };
 
 /** Draws the dark modules of one row. */
-function drawRow(modules: readonly boolean[], { pixels, first, offset, scale }: Row): void {
+function drawRow(modules: readonly boolean[], { pixels, first, offset, scale }: PixelRow): void {
   for (let x = 0; x < modules.length; x += 1) {
     if (modules[x] !== true) continue;
     for (let at = offset + x * scale; at < offset + (x + 1) * scale; at += 1) {
@@ -64,32 +65,32 @@ function chunk(type: string, data: Buffer): Buffer {
   return bytes;
 }
 
-/** QR codes as data URIs, made once for each URL. */
+/** QR codes as data URIs, created once for each URL. */
 export type QrCodes = {
-  /** The code if it was made already. */
+  /** Returns the code if it exists. */
   get: (url: string) => string | undefined;
-  /** Makes the code, off the event loop. Parallel calls for one URL share the work. */
+  /** Creates the code asynchronously. Concurrent calls for the same URL share the work. */
   make: (url: string) => Promise<string>;
 };
 
-/** About 1 KB each. */
+/** Maximum number of cached codes of about 1 KB each. */
 const maxCodes = 20_000;
 
 export function createQrCodes(): QrCodes {
-  const made = new LRUCache<string, string>({ max: maxCodes });
+  const cache = new LRUCache<string, string>({ max: maxCodes });
   const inFlight = new Map<string, Promise<string>>();
 
   async function render(url: string): Promise<string> {
     const code = `data:image/png;base64,${(await renderQrPng(url)).toString('base64')}`;
-    made.set(url, code);
+    cache.set(url, code);
     return code;
   }
 
   return {
-    get: (url) => made.get(url),
+    get: (url) => cache.get(url),
     make: (url) => {
-      const known = made.get(url);
-      if (known !== undefined) return Promise.resolve(known);
+      const cached = cache.get(url);
+      if (cached !== undefined) return Promise.resolve(cached);
       let work = inFlight.get(url);
       if (work === undefined) {
         work = render(url).finally(() => inFlight.delete(url));

@@ -15,7 +15,7 @@ import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states
 import { decideGhost, readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
 import type { DecisionRecord, StoredInputs } from './session-record.ts';
 
-/** A decision as its session stores it. */
+/** A decision as stored in its session. */
 export type StoredDecision = DecisionRecord & {
   sessionId: string;
   createdAtMs: number;
@@ -40,7 +40,7 @@ export type ContextRow = {
   created_ms: number;
 };
 
-/** What a stored decision is read from. */
+/** Row from which a stored decision is read. */
 export type DecisionRow = ContextRow & {
   publisher_id: number;
   theme_id: number | null;
@@ -50,11 +50,14 @@ export type DecisionRow = ContextRow & {
   empty_reason: string | null;
 };
 
-/** Columns of sessions that a `DecisionRow` has. */
+/** Columns of sessions for a `DecisionRow`. */
 export const decisionColumns = `publisher_id, placement, theme_id, user_key, country, device, os, custom, language, dev,
   offer_ids, campaign_ids, decision, empty_reason, round(extract(epoch from created_at) * 1000)::float8 as created_ms`;
 
-/** @throws AppError session_not_found: the publisher has no such session; decision_not_kept: its user was erased */
+/**
+ * Finds a stored decision.
+ * @throws AppError session_not_found if the publisher has no such session; decision_not_kept if its user was erased
+ */
 export async function findDecision(
   executor: Executor,
   publisherId: number,
@@ -70,7 +73,10 @@ export async function findDecision(
   return toStoredDecision(row, sessionId);
 }
 
-/** @throws AppError decision_not_kept: the user was erased */
+/**
+ * Converts a row to a stored decision.
+ * @throws AppError decision_not_kept if the user was erased
+ */
 export function toStoredDecision(row: DecisionRow, sessionId: string): StoredDecision {
   if (row.decision === null) throw new AppError('decision_not_kept');
   const record = readDecisionRecord(row.decision);
@@ -88,7 +94,7 @@ export function toStoredDecision(row: DecisionRow, sessionId: string): StoredDec
   };
 }
 
-/** The request of a session, from its columns and the inputs of its decision. */
+/** Request of a session, from its columns and the inputs of its decision. */
 export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContext => ({
   surface: inputs.wall ? 'offerwall' : 'unit',
   placement: row.placement,
@@ -117,7 +123,7 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
   dev: row.dev,
 });
 
-/** The inputs of a stored decision; null when its catalogue or model is no longer, or not yet, stored. */
+/** Inputs of a stored decision, or null if its catalogue or model is no longer stored, or not yet. */
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const catalogue = await findState(executor, catalogueIdOf(stored));
   const model = await loadVersion(executor, stored.inputs.modelVersion ?? 0);
@@ -126,7 +132,7 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
   return publisher === undefined ? null : inputWith(stored, publisher, model);
 }
 
-/** The inputs of a stored decision, with the publisher of its catalogue and its model. */
+/** Inputs of a stored decision with the publisher of its catalogue and its model. */
 export function inputWith(stored: StoredDecision, publisher: Publisher, model: Model): DecisionInput {
   const { inputs, context, seed } = stored;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
@@ -141,7 +147,7 @@ export function inputWith(stored: StoredDecision, publisher: Publisher, model: M
   };
 }
 
-/** Decides again. A decision whose deadline had passed showed nothing, whatever it would have been. */
+/** Makes a decision again. A decision after its deadline showed nothing in any case. */
 export function reDecide(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
   if (stored.emptyReason === 'deadline')
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
@@ -150,15 +156,15 @@ export function reDecide(stored: StoredDecision, input: DecisionInput): Decision
   const { offers, emptyReason } = decide(input);
   if (stored.emptyReason === 'held_out')
     return { offers: [], emptyReason: isSameGhost ? 'held_out' : emptyReason, identical: isSameGhost };
-  const shown = withLinkedFirst(offers, linkedOfferId);
-  const isSame = emptyReason === stored.emptyReason && isSameList(shown, stored.offerIds, stored.scores);
-  return { offers: shown, emptyReason, identical: isSame && isSameGhost };
+  const ordered = withLinkedFirst(offers, linkedOfferId);
+  const isSame = emptyReason === stored.emptyReason && isSameList(ordered, stored.offerIds, stored.scores);
+  return { offers: ordered, emptyReason, identical: isSame && isSameGhost };
 }
 
-const isSameList = (shown: readonly DecidedOffer[], ids: readonly number[], scores: readonly number[]): boolean =>
-  shown.length === ids.length &&
-  shown.every(({ offer, score }, index) => offer.id === ids[index] && score === scores[index]);
+const isSameList = (offers: readonly DecidedOffer[], ids: readonly number[], scores: readonly number[]): boolean =>
+  offers.length === ids.length &&
+  offers.every(({ offer, score }, index) => offer.id === ids[index] && score === scores[index]);
 
-/** The propensities of a stored decision. */
+/** Propensities of a stored decision. */
 export const propensitiesOf = ({ inputs }: StoredDecision, input: DecisionInput): Promise<Propensity> =>
   runInSlices(estimatePropensities(input, (offers) => withLinkedFirst(offers, inputs.linkedOfferId ?? null)));

@@ -7,10 +7,10 @@ import { deleteOldCalls } from './live-calls/store.ts';
 import { deleteOldNotices } from './notices/write-notices.ts';
 import { deleteOldOutcomes } from './outcomes/store.ts';
 
-/** Dev sessions deleted by one statement (count). */
+/** Number of dev sessions deleted by one statement. */
 const devBatch = 5000;
 
-/* Skips sessions that an erasure has locked: waiting for one while others are locked may deadlock. */
+/** Skips sessions that an erasure has locked: waiting for one while others are locked may deadlock. */
 const deleteDevSql = `
 with old as materialized (
   select day, id from sessions where dev and created_at < $1 limit ${devBatch} for update skip locked
@@ -18,7 +18,7 @@ with old as materialized (
 delete from sessions
 where day = any(array(select distinct day from old)) and id = any(array(select id from old))`;
 
-/** Sessions are kept RETENTION_RAW_DAYS, dev sessions one day. */
+/** Deletes sessions after RETENTION_RAW_DAYS, and dev sessions after a day. */
 export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
   const partitions = await dropPartitions(pool, ['sessions'], keepFrom);

@@ -4,20 +4,20 @@ import type { ArmRules, DecidedOffer, DecisionContext } from '../decision/types.
 import type { StoredExperiments } from '../experiments/assign.ts';
 import type { MacroValues } from './offer-view.ts';
 
-/** A fetch that was answered. */
+/** An answered fetch. */
 export type SessionRecord = {
   id: string;
   publisherId: number;
   placement: string;
   themeId: number | null;
-  /** Tags that the fetch asked for, separated by commas; null: none. */
+  /** Language tags that the fetch requested, separated by commas; null for none. */
   language: string | null;
   userKey: string | null;
   pubUserId: string | null;
   client: { country: string | null; device: string | null; os: string | null };
-  /** In the language of the answer. */
+  /** Offers in the language of the response. */
   offers: readonly Offer[];
-  /** Why no offer is shown; null when one is. */
+  /** Reason why no offer is shown; null if one is. */
   emptyReason: string | null;
   decision: DecisionRecord;
   /** The publisher's own attributes. */
@@ -29,18 +29,18 @@ export type SessionRecord = {
   createdAtMs: number;
 };
 
-/** A session as it was decided: its offers with what the decision says about them. */
+/** A decided session: its offers with the details of the decision. */
 export type DecidedSession = SessionRecord & { decided: readonly DecidedOffer[] };
 
-/** What a session stores of its decision beside its columns. As JSON: `[1, catalogVersion, scores, inputs]`. */
+/** Part of a decision that has no columns in its session. As JSON: `[1, catalogVersion, scores, inputs]`. */
 export type DecisionRecord = {
   catalogVersion: number;
-  /** Of the offers shown, in their order. */
+  /** Scores of the shown offers, in order. */
   scores: readonly number[];
   inputs: StoredInputs;
 };
 
-/** The inputs of a decision that no column of its session has; what has its default is left out. */
+/** Inputs of a decision that have no column in its session. Defaults are left out. */
 export type StoredInputs = {
   region?: string;
   city?: string;
@@ -48,29 +48,29 @@ export type StoredInputs = {
   timeZone?: string;
   browser?: string;
   wall?: true;
-  /** The offer whose link led to an offerwall. */
+  /** Offer whose link opened an offerwall. */
   linkedOfferId?: number;
   loyalty?: DecisionContext['loyalty'];
   onlyWithCreative?: true;
   campaignId?: number;
   count?: number;
-  /** Keys of the audiences that the user was in, of those that campaigns named. */
+  /** Keys of the user's audiences, limited to those that campaigns referred to. */
   audiences?: readonly string[];
   /** Key of the user by the hash of an e-mail address. */
   emailKey?: string;
   /** Campaigns shown at other placements of the same call. */
   shownElsewhere?: readonly number[];
-  /** What experiments change of the decision. */
+  /** Changes of the decision by experiments. */
   arm?: ArmRules;
-  /** The experiments that applied. */
+  /** Experiments that applied. */
   experiments?: StoredExperiments;
-  /** What would have been shown to a hold-out. */
+  /** Offers that a hold-out would have been shown. */
   ghost?: { offers: readonly number[]; campaigns: readonly number[]; scores: readonly number[] };
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUsage][];
-  /** Version of the ranking model; absent: 0, the empty one. */
+  /** Version of the ranking model; absent for 0, the empty one. */
   modelVersion?: number;
-  /** Id of the catalogue's state; absent: of a session that an earlier version stored. */
+  /** Id of the catalogue's state; absent in sessions stored by an earlier release. */
   catalogue?: string;
 };

@@ -21,7 +21,7 @@ import { changeSessions } from '../reports/corrections.ts';
 import { writeDecisionRecord } from './fetch/decide-session.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** A column of `sessions`: one typed array of a batch. */
+/** A column of `sessions`, as a typed array of a batch. */
 type Column = { name: string; type: string; array: (sessions: readonly SessionRecord[]) => Buffer };
 
 const column = <Value>(
@@ -58,26 +58,28 @@ const jsonColumns: readonly Column[] = [
   column('macros', 'text', texts, ({ macros }) => (Object.keys(macros).length === 0 ? null : JSON.stringify(macros))),
 ];
 
-/** The offers of a whole batch are one array; a session has its elements from `first_offer` to `last_offer`. */
+/**
+ * The offers of a whole batch form one array. Those of a session are the elements from `first_offer` to `last_offer`.
+ */
 const rangeColumns = ['first_offer', 'last_offer'];
 const offerColumns = ['offer_ids', 'campaign_ids'];
 
-const given = [...columns, ...jsonColumns];
+const parameterColumns = [...columns, ...jsonColumns];
 const names = (of: readonly Column[]): string => of.map(({ name }) => name).join(', ');
-const arrayParameters = [...given.map(({ type }) => type), ...rangeColumns.map(() => 'integer')]
+const arrayParameters = [...parameterColumns.map(({ type }) => type), ...rangeColumns.map(() => 'integer')]
   .map((type, index) => `$${index + 1}::${type}[]`)
   .join(', ');
-const firstOfferParameter = given.length + rangeColumns.length + 1;
+const firstOfferParameter = parameterColumns.length + rangeColumns.length + 1;
 const offerRanges = offerColumns
   .map((_name, index) => `($${firstOfferParameter + index}::integer[])[first_offer:last_offer]`)
   .join(', ');
 
 const sessionColumns = `${names(columns)}, ${names(jsonColumns)}, ${offerColumns.join(', ')}`;
 
-/** The rows that `sessionValues` gives, as a query with their columns; they are called `given`. */
+/** Query for the rows of `sessionValues` with their columns, named `given`. */
 const givenSessionsSql = `
 select ${names(columns)}, ${jsonColumns.map(({ name }) => `${name}::jsonb`).join(', ')}, ${offerRanges}
-from unnest(${arrayParameters}) as given (${names(given)}, ${rangeColumns.join(', ')})`;
+from unnest(${arrayParameters}) as given (${names(parameterColumns)}, ${rangeColumns.join(', ')})`;
 
 const sessionValuesCount = firstOfferParameter + offerColumns.length - 1;
 
@@ -89,7 +91,7 @@ function sessionValues(sessions: readonly SessionRecord[]): Buffer[] {
     return { first, last: offers.length };
   });
   return [
-    ...given.map(({ array }) => array(sessions)),
+    ...parameterColumns.map(({ array }) => array(sessions)),
     integers(ranges, ({ first }) => first),
     integers(ranges, ({ last }) => last),
     integers(offers, ({ id }) => id),
@@ -120,10 +122,10 @@ with appended as (
 select user_key from missed`;
 
 /**
- * Inserts the sessions of users whose histories nobody has written since they were read, with what they reserve of
- * them, in one statement.
- * @param histories those that get reservations
- * @returns the keys of the other users, of whom nothing is written
+ * Inserts, in one statement, the sessions and reservations of users whose histories have not been written since they
+ * were read.
+ * @param histories histories that get reservations
+ * @returns the keys of the other users, for whom nothing is written
  */
 export async function insertUnlessChanged(
   executor: Executor,
@@ -153,9 +155,9 @@ with ${optedOut(sessionValuesCount + 1)}, written as (
 )
 select user_key, opt_outs from opted_out`;
 
-/*
- * As above, with reservations of slices: all that grant them must still exist, or nothing is written. Their rows are
- * locked in the order of their ids, which avoids deadlocks. Those of sessions that are not inserted stay in the slice.
+/**
+ * The same with reservations of slices. All slices must still exist, or nothing is written. Their rows are locked in
+ * the order of their ids, which avoids deadlocks. Reservations of sessions that are not inserted stay in the slice.
  */
 const slicesAt = sessionValuesCount + 2;
 const areHeld = slicesAreHeld(slicesAt);
@@ -167,13 +169,13 @@ with ${optedOut(sessionValuesCount + 1)}, ${reserveFromSlices(slicesAt)}, writte
 )
 select user_key, opt_outs, ${areHeld} as written from (select) one left join opted_out on true`;
 
-/** Nearly no user has opted out of anything. */
+/** Most users have no opt-outs. */
 const noOptOuts: ReadonlyMap<string, OptOuts> = new Map();
 
 /**
- * Inserts the sessions of users who have opted out of nothing, with what they reserve of slices, in one statement.
- * @returns the opt-outs of the other users, whose sessions are not inserted; and whether anything was written: a slice
- *   may have been returned by another process
+ * Inserts, in one statement, the sessions of users without opt-outs, with their reservations of slices.
+ * @returns the opt-outs of the other users, whose sessions are not inserted, and whether anything was written, because
+ * another process may have returned a slice
  */
 export async function insertUnlessOptedOut(
   executor: Executor,

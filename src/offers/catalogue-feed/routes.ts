@@ -13,9 +13,9 @@ import { offerSchema } from '../answer-schemas.ts';
 import { offerAt } from '../offer-view.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
-/** Offers of one page (count). */
+/** Maximum number of offers on a page. */
 const maxLimit = 1000;
-/** Entries of one filter (count). */
+/** Maximum number of entries in a filter. */
 const maxListed = 1000;
 
 const list = (description: string) => Type.Optional(Type.String({ maxLength: 10_000, description }));
@@ -100,15 +100,18 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
 
 type AskedOffers = Omit<CatalogueQuery, 'nowMs'>;
 
-/** Of the campaigns that a key is limited to; none where it is limited to placements alone. */
-function keptTo({ key }: Caller, asked: AskedOffers): AskedOffers {
+/** Restricts a query to the campaigns of a limited key. A key limited to placements only gets no offers. */
+function keptTo({ key }: Caller, query: AskedOffers): AskedOffers {
   const resources = key?.restrictions?.resources ?? null;
-  if (resources === null) return asked;
-  const ids = [...(resources.campaigns ?? [])].filter((id) => asked.campaignIds?.has(id) ?? true);
-  return { ...asked, campaignIds: new Set(ids) };
+  if (resources === null) return query;
+  const ids = [...(resources.campaigns ?? [])].filter((id) => query.campaignIds?.has(id) ?? true);
+  return { ...query, campaignIds: new Set(ids) };
 }
 
-/** @throws AppError invalid_request */
+/**
+ * Parses the query.
+ * @throws AppError invalid_request
+ */
 function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Static<typeof querystring>): AskedOffers {
   const ids = (text: string | undefined, path: string): Set<number> | null => {
     const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
@@ -136,7 +139,7 @@ function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Stat
   };
 }
 
-/** The entries of a comma list; an empty one counts as absent. */
+/** Entries of a comma-separated list; an empty list counts as absent. */
 function itemsOf(text: string | undefined, path: string, pattern: RegExp, message: string): string[] | null {
   const items = (text ?? '')
     .split(',')

@@ -5,24 +5,24 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { platformOf } from '../../platform/user-agent/client-device.ts';
 import { buildOfferView, fillCopy } from '../offer-view.ts';
 
-/** The requested offers of the catalogue; null: all. */
+/** Filters of the catalogue; null for all offers. */
 export type CatalogueQuery = {
   offerIds: ReadonlySet<number> | null;
   campaignIds: ReadonlySet<number> | null;
-  /** Upper case; offers that may be shown in any of them match. */
+  /** Countries in upper case. Offers match if they may be shown in any of them. */
   countries: readonly string[] | null;
-  /** Lower case; offers that may be shown on any of these operating systems match. */
+  /** Operating systems in lower case. Offers match if they may be shown on any of them. */
   systems: readonly string[] | null;
-  /** Offers with a higher id only. */
+  /** Returns only offers with a higher id. */
   after: number;
   limit: number;
-  /** Epoch milliseconds; campaigns that are over or have not begun are left out. */
+  /** Current time (epoch milliseconds). Campaigns that are over or have not started are left out. */
   nowMs: number;
 };
 
 const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
 
-/** The offers a publisher may show, by id; computed once for each snapshot. */
+/** Offers that a publisher may show, by id; computed once for each snapshot. */
 function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   let offers = servedOffers.get(publisher);
   if (offers === undefined) {
@@ -33,8 +33,8 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
 }
 
 /**
- * A page of the offers that a publisher may show now, by id; `next` is the `after` of the following page, null
- * on the last.
+ * Page of the offers that a publisher may show now, by id. `next` is the `after` of the following page, or null on the
+ * last one.
  */
 export function pageOf(
   { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
@@ -56,19 +56,19 @@ export function pageOf(
 type TargetList = { include?: readonly string[] | undefined; exclude?: readonly string[] | undefined };
 
 function admits({ include, exclude }: TargetList, value: string): boolean {
-  const has = (list: readonly string[]): boolean => list.some((one) => one.toLowerCase() === value.toLowerCase());
+  const has = (list: readonly string[]): boolean => list.some((entry) => entry.toLowerCase() === value.toLowerCase());
   return (include === undefined || include.length === 0 || has(include)) && !has(exclude ?? []);
 }
 
 const isShownIn = ({ rules }: Campaign, country: string): boolean => admits(rules.targeting?.countries ?? {}, country);
 
-/** Targeting of a platform is targeting of the operating systems that it consists of. */
+/** Targeting a platform means targeting its operating systems. */
 const isShownOn = ({ rules }: Campaign, os: string): boolean =>
   admits(rules.targeting?.os ?? {}, os) && admits(rules.targeting?.platforms ?? {}, platformOf(os));
 
 type ViewDeps = { tokens: TokenCodec; publicUrl: string };
 
-/** An offer outside of a session: without beacons and save URL; its click URL is that of its QR code. */
+/** An offer without a session: no beacons and no save URL. Its click URL is that of its QR code. */
 export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {
   const { campaign } = offer;
   const token = tokens.mint({
@@ -90,5 +90,5 @@ export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens,
   };
 }
 
-/** A strong ETag of an answer's text. */
+/** Strong ETag of a response's text. */
 export const etagOf = (text: string): string => `"${hash('sha256', text, 'base64url').slice(0, 27)}"`;

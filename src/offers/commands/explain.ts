@@ -1,8 +1,8 @@
 import { createApi } from '../../command-line/api.ts';
 import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../../command-line/command.ts';
 
-type Shown = { offer_id: number; campaign_id: number; position: number; score: number; propensity: number | null };
-type Outcome = { offers: Shown[]; empty_reason: string | null };
+type ShownOffer = { offer_id: number; campaign_id: number; position: number; score: number; propensity: number | null };
+type Outcome = { offers: ShownOffer[]; empty_reason: string | null };
 type Decision = Outcome & {
   session_id: string;
   created_at: string;
@@ -12,7 +12,7 @@ type Decision = Outcome & {
 };
 type Explained = { offer_id: number; title: string; position: number | null; reason: string };
 
-/** Says why each offer is shown or not. Exits with 1 where --offer is not shown. */
+/** Explains why each offer is shown or not. Exits with 1 if the offer of --offer is not shown. */
 export const explain: Run = async (call) => {
   const { args, out } = call;
   const [session, ...rest] = call.args;
@@ -28,17 +28,17 @@ export const explain: Run = async (call) => {
   const offer = idOption(call, 'offer');
   const answer = await api.call('POST', '/manage/v1/explain', { body: requestOf(call) });
   const { data, message } = answer as { message: string; data: { offers: Explained[] } };
-  const found = data.offers.filter((one) => offer === null || one.offer_id === offer);
-  out.data(offer === null ? data : (found[0] ?? null));
+  const matches = data.offers.filter((explained) => offer === null || explained.offer_id === offer);
+  out.data(offer === null ? data : (matches[0] ?? null));
   if (args.length === 0 && offer === null) out.line(message);
-  for (const { position, offer_id: id, title, reason } of found)
+  for (const { position, offer_id: id, title, reason } of matches)
     out.line(`${position === null ? '  –' : String(position).padStart(3)}  ${id}  ${title}: ${reason}`);
   if (offer === null) return exitCodes.ok;
-  if (found.length === 0) out.note(`Offer ${offer} is not provisioned to this publisher.`);
-  return found[0]?.position == null ? exitCodes.problem : exitCodes.ok;
+  if (matches.length === 0) out.note(`Offer ${offer} is not provisioned to this publisher.`);
+  return matches[0]?.position == null ? exitCodes.problem : exitCodes.ok;
 };
 
-/** What a session was shown, as people read it. */
+/** Describes a session's decision as text. */
 function* decisionText(decision: Decision, message: string): Generator<string> {
   const { session_id: id, created_at: at, snapshot_version: version, identical, replayed } = decision;
   yield `Session ${id}, decided at ${at} with version ${version} of the catalogue:`;
@@ -76,7 +76,7 @@ function parse(text: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // Said below.
+    // The error below covers this.
   }
   throw usageError('--body must be a JSON object.');
 }

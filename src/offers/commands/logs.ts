@@ -16,10 +16,10 @@ type LiveCall = {
 };
 type Note = { path: string; message: string };
 
-/** Calls that a connection may send again (count). */
+/** Number of remembered calls, which a reconnect may send again. */
 const maxRemembered = 1000;
 
-/** Shows calls as they come, until it is stopped. */
+/** Prints calls as they arrive, until it is stopped. */
 export const tailCalls: Run = async (call) => {
   const { out } = call;
   const status = textOption(call, 'status');
@@ -29,18 +29,18 @@ export const tailCalls: Run = async (call) => {
   if (!/^\d{1,3}$/.test(last) || Number(last) > 200) throw usageError('--last must be a whole number from 0 to 200.');
   const placement = textOption(call, 'placement');
   const filter = { ...(status !== '' && { status }), ...(placement !== '' && { placement }) };
-  // What came while a connection was cut off is among the last ones.
+  // After a reconnect, the missed calls are among the last ones.
   const pathOf = (isFirst: boolean): string =>
     `/manage/v1/live-calls/stream?${new URLSearchParams({ last: isFirst ? last : '200', ...filter })}`;
-  const seen = new Set<string>();
+  const printedIds = new Set<string>();
   await follow(createApi(call), call, pathOf, ({ name, data }) => {
     if (name !== 'call') return;
-    const one = JSON.parse(data) as LiveCall;
-    if (seen.has(one.id)) return;
-    seen.add(one.id);
-    for (const id of seen) if (seen.size > maxRemembered) seen.delete(id);
-    out.data(one);
-    show(call, one);
+    const liveCall = JSON.parse(data) as LiveCall;
+    if (printedIds.has(liveCall.id)) return;
+    printedIds.add(liveCall.id);
+    for (const id of printedIds) if (printedIds.size > maxRemembered) printedIds.delete(id);
+    out.data(liveCall);
+    show(call, liveCall);
   });
   return exitCodes.ok;
 };

@@ -10,7 +10,7 @@ type Check = {
   lift: { estimate: number; low: number; high: number } | null;
 };
 
-/** Says what another ranking would have earned in the last 7 days. Exits with 1 where there is too little data. */
+/** Prints what another ranking would have earned in the last 7 days. Exits with 1 if there is too little data. */
 export const checkRanking: Run = async (call) => {
   const { args, out } = call;
   const [ranking, ...rest] = args;

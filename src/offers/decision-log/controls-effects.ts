@@ -9,19 +9,19 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import type { DecisionSample, SampledDecision } from './decision-sample.ts';
 
-/** Rules that are looked at (count): each takes an index and all decisions once more. */
+/** Maximum number of rules that are evaluated. Each needs an index, and all decisions again. */
 const maxRules = 100;
 
 type Change = (stored: StoredControls) => StoredControls;
 const asItWas: Change = (stored) => stored;
 
-/** Fewer decisions say nothing of revenue (count). */
+/** Minimum number of decisions for an estimate of revenue. */
 const minDecisions = 20;
 
-/** Booked revenue of the days of a sample, by currency (millionths). */
+/** Booked revenue in the days of a sample, by currency (millionths). */
 export type BookedRevenue = ReadonlyMap<string, number>;
 
-/** What the present rules cost: decisions are made again without each that was in force then. */
+/** Cost of the current rules. For each rule, decisions are made again without it if it was in force then. */
 export async function costOf(
   sample: DecisionSample,
   stored: StoredControls,
@@ -29,16 +29,16 @@ export async function costOf(
 ): Promise<ControlsCost> {
   const rules = rulesOf(stored);
   const present = await decideAll(sample, asItWas);
-  const found: ControlsCost['rules'] = [];
+  const costs: ControlsCost['rules'] = [];
   for (const rule of rules.slice(0, maxRules)) {
     const without = await decideAll(sample, (then) => withoutRule(then, rule), present);
-    found.push({ ...rule, effect: differenceOf(sample, present, without, booked) });
+    costs.push({ ...rule, effect: differenceOf(sample, present, without, booked) });
   }
   const { decisions, sessions, days } = sample;
-  return { days, sessions, sampled: decisions.length, rules: found, rest: Math.max(0, rules.length - maxRules) };
+  return { days, sessions, sampled: decisions.length, rules: costs, rest: Math.max(0, rules.length - maxRules) };
 }
 
-/** What other rules would have changed of decisions, had the present ones been in force. */
+/** Effect that other rules would have had on decisions if they had replaced the current ones. */
 export async function effectOf(
   sample: DecisionSample,
   present: StoredControls,
@@ -49,11 +49,18 @@ export async function effectOf(
   return differenceOf(sample, before, await decideAll(sample, () => other), booked);
 }
 
-/** What is shown, by decision of the sample. */
-type Shown = (readonly DecidedOffer[])[];
+/** Shown offers by decision of the sample. */
+type ShownOffers = (readonly DecidedOffer[])[];
 
-/** @param same what is shown where the change changes nothing; null: it is decided in any case */
-async function decideAll({ decisions }: DecisionSample, change: Change, same: Shown | null = null): Promise<Shown> {
+/**
+ * Makes all decisions again with changed rules.
+ * @param same decisions to reuse if the change has no effect; null decides in any case
+ */
+async function decideAll(
+  { decisions }: DecisionSample,
+  change: Change,
+  same: ShownOffers | null = null,
+): Promise<ShownOffers> {
   const variants = new Map<Publisher, Publisher>();
   for (const { input, publishers } of decisions)
     if (!variants.has(input.publisher)) {
@@ -66,19 +73,19 @@ async function decideAll({ decisions }: DecisionSample, change: Change, same: Sh
 function* decideEach(
   decisions: readonly SampledDecision[],
   variants: ReadonlyMap<Publisher, Publisher>,
-  same: Shown | null,
-): Generator<void, Shown> {
-  const shown: Shown = [];
+  same: ShownOffers | null,
+): Generator<void, ShownOffers> {
+  const decided: ShownOffers = [];
   for (const [at, { input }] of decisions.entries()) {
     const publisher = variants.get(input.publisher) ?? input.publisher;
-    const known = publisher === input.publisher ? same?.[at] : undefined;
-    shown.push(known ?? decide({ ...input, publisher }).offers);
+    const unchanged = publisher === input.publisher ? same?.[at] : undefined;
+    decided.push(unchanged ?? decide({ ...input, publisher }).offers);
     yield;
   }
-  return shown;
+  return decided;
 }
 
-/** The publisher with other rules; itself where they block the same, and separate and bound the same. */
+/** Publisher with other rules, or the same object if the rules have the same effect. */
 async function variantOf(
   publisher: Publisher,
   change: Change,
@@ -91,7 +98,7 @@ async function variantOf(
   const timeZoneOf = (id: number): string => publishers.get(id)?.timeZone ?? 'UTC';
   const { offers } = publisher.index;
   const isBlocked = ({ controls }: Publisher, offer: Offer): boolean => (controls?.blockOf(offer) ?? null) !== null;
-  // Rules of placements are in the index.
+  // Rules of placements are part of the index.
   const isSameThere = isDeepStrictEqual(changed.placements, stored.placements);
   const blocksSame = isSameThere && offers.every((offer) => isBlocked(variant, offer) === isBlocked(publisher, offer));
   if (
@@ -105,8 +112,8 @@ async function variantOf(
 
 function differenceOf(
   { decisions, sessions, days }: DecisionSample,
-  before: Shown,
-  after: Shown,
+  before: ShownOffers,
+  after: ShownOffers,
   booked: BookedRevenue,
 ): ControlsEffect {
   const sampled = decisions.length;
@@ -122,18 +129,18 @@ function differenceOf(
   return { days, sessions, sampled, changed: share(changed), emptied: share(emptied), ...money };
 }
 
-/** Expected revenue of what is shown, by currency (millionths). */
-function expectedOf(shown: Shown): Map<string, number> {
+/** Expected revenue of the shown offers, by currency (millionths). */
+function expectedOf(offers: ShownOffers): Map<string, number> {
   const expected = new Map<string, number>();
-  for (const { payout, meanMicros } of shown.flat())
+  for (const { payout, meanMicros } of offers.flat())
     expected.set(payout.currency, getOrInsert(expected, payout.currency, () => 0) + meanMicros);
   return expected;
 }
 
 /**
- * Booked revenue times the relative change of expected revenue, by currency: the model may expect other amounts than
- * those that are booked, but its errors are the same before and after. A currency of which nothing was booked or
- * expected, or that would gain more than was booked, has too little data.
+ * Booked revenue times the relative change of expected revenue, by currency. The model may expect other amounts than
+ * those booked, but its errors are the same before and after. There is too little data for a currency without booked or
+ * expected revenue, or with a larger gain than its booked revenue.
  */
 function changeOfRevenue(
   before: ReadonlyMap<string, number>,
@@ -143,10 +150,10 @@ function changeOfRevenue(
   const revenue: ControlsEffect['revenue'] = [];
   let isEnough = true;
   for (const currency of new Set([...before.keys(), ...after.keys()])) {
-    const [was = 0, is = 0, known = 0] = [before.get(currency), after.get(currency), booked.get(currency)];
+    const [was = 0, is = 0, bookedMicros = 0] = [before.get(currency), after.get(currency), booked.get(currency)];
     if (is === was) continue;
-    const micros = was > 0 && known > 0 ? Math.round((known * (is - was)) / was) : null;
-    if (micros === null || micros > known) isEnough = false;
+    const micros = was > 0 && bookedMicros > 0 ? Math.round((bookedMicros * (is - was)) / was) : null;
+    if (micros === null || micros > bookedMicros) isEnough = false;
     else if (micros !== 0) revenue.push({ currency, micros });
   }
   return { revenue, isEnough };

@@ -19,24 +19,24 @@ import {
 } from '../re-decide.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
 
-/** How far back it looks (days): as long as decisions can be made again. */
+/** How far back the sample reaches (days): as long as decisions can be made again. */
 const days = 7;
 
-/** Decisions made again, and the catalogues and models they are made with (counts): both take long to read. */
+/** Maximum number of decisions that are made again, and of their catalogues and models, which take long to read. */
 const maxDecisions = 200;
 const maxCatalogues = 3;
 const maxModels = 10;
 
-/** Decisions to choose from (count). */
+/** Maximum number of decisions to choose from. */
 const maxRows = 2000;
 
-/** A stored decision that can be made again, and the publishers of then. */
+/** A stored decision that can be made again, and the publishers at its time. */
 export type SampledDecision = { input: DecisionInput; publishers: ReadonlyMap<number, Publisher> };
 
-/** Stored decisions of a publisher, chosen by chance, and how many there were in the last days (about). */
+/** Random stored decisions of a publisher, and the approximate number of sessions in the last days. */
 export type DecisionSample = { decisions: readonly SampledDecision[]; sessions: number; days: number };
 
-/** Without those of testers, of erased users, and of fetches that were too late or held out. */
+/** Samples decisions, without those of testers, of erased users, and of fetches that were late or held out. */
 export async function sampleDecisions(executor: Executor, publisherId: number, nowMs: number): Promise<DecisionSample> {
   const sinceMs = nowMs - days * dayMs;
   const share = await sampleShare(executor, 'sessions', sinceMs);
@@ -57,7 +57,7 @@ export async function sampleDecisions(executor: Executor, publisherId: number, n
     for (const [version, ofModel] of largestBy(ofCatalogue, modelVersionOf, maxModels)) {
       const model: Model | null = await loadVersion(executor, version);
       if (model === null) continue;
-      for (const one of ofModel) decisions.push({ input: inputWith(one, publisher, model), publishers });
+      for (const stored of ofModel) decisions.push({ input: inputWith(stored, publisher, model), publishers });
       if (decisions.length >= maxDecisions) break;
     }
     if (decisions.length >= maxDecisions) break;
@@ -72,20 +72,20 @@ async function publishersOf(executor: Executor, catalogueId: string): Promise<Sn
 
 const modelVersionOf = ({ inputs }: StoredDecision): number => inputs.modelVersion ?? 0;
 
-/** Groups of items by a key, the largest ones first. */
+/** Groups items by a key, largest groups first. */
 function largestBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key, count: number): [Key, Item[]][] {
   const groups = new Map<Key, Item[]>();
   for (const item of items) getOrInsert(groups, keyOf(item), () => []).push(item);
   return [...groups].sort(([, a], [, b]) => b.length - a.length).slice(0, count);
 }
 
-/** Requests of stored sessions. `share`: how much of all sessions was read, 1 where that is every one. */
+/** Requests of stored sessions. `share` is the share of all sessions that was read, 1 for all. */
 export type SessionSample = { contexts: readonly DecisionContext[]; share: number };
 
-/** Rows converted between two pauses (count). */
+/** Number of rows converted between two pauses. */
 const sliceSize = 1000;
 
-/** A random sample of a publisher's sessions, without those of testers and of erased users. */
+/** Reads a random sample of a publisher's sessions, without those of testers and of erased users. */
 export async function sampleSessions(
   executor: Executor,
   { publisherId, sinceMs }: { publisherId: number; sinceMs: number },

@@ -14,7 +14,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
 
-/** The states of a session this young may still be on their way to the database (milliseconds). */
+/** Age up to which the states of a session may not be stored yet (milliseconds). */
 const freshMs = 30_000;
 const retryMs = 50;
 const maxAttempts = 40;
@@ -81,7 +81,7 @@ type DecisionLogDeps = {
   now: () => number;
 };
 
-/** The decision log: stored decisions, decided again (docs/interface.md). */
+/** Routes of the decision log: stored decisions, made again (docs/interface.md). */
 export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }: DecisionLogDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
 
@@ -98,7 +98,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
   app.get('/manage/v1/sessions/:id/decision', { schema, preValidation }, async (request) => {
     const { publisherId } = callOf(request);
     const id = request.params.id.toLowerCase();
-    // A made-up id can carry a time that PostgreSQL's dates do not reach.
+    // An invented id can have a time beyond the range of PostgreSQL's dates.
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const stored = await failFast(() => findDecision(pool, publisherId, id));
     const input = await inputWhenStored(stored);
@@ -109,7 +109,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
 function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Propensity) {
   const { identical, offers, emptyReason } = reDecide(stored, input);
   const { experiments, ghost } = stored.inputs;
-  const shown = stored.offerIds.map(
+  const shownOffers = stored.offerIds.map(
     (offerId, index): ShownOffer => ({
       offer_id: offerId,
       campaign_id: stored.campaignIds[index] ?? 0,
@@ -135,7 +135,7 @@ function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Prop
       seed: stored.seed,
       snapshot_version: stored.catalogVersion,
       identical,
-      offers: shown,
+      offers: shownOffers,
       empty_reason: stored.emptyReason,
       ...(experiments === undefined ? {} : { experiments: announcedOf(experiments.arms) }),
       ...(ghost === undefined ? {} : { would_have_shown: [...ghost.offers] }),

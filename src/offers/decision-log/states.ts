@@ -11,17 +11,19 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import type { DecisionRecord } from '../session-record.ts';
 
-/** How often a state in use is noted as such (milliseconds). */
+/** How often a state in use is marked as used (milliseconds). */
 export const touchMs = hourMs;
 
-/** The id of the catalogue's state that a decision was made with. Those of earlier versions had its number alone. */
+/** Id of the catalogue's state that a decision was made with. Earlier releases identified it by number only. */
 export const catalogueIdOf = ({ catalogVersion, inputs }: DecisionRecord): string =>
   inputs.catalogue ?? `catalog ${catalogVersion}`;
 
-/** Rows written between two pauses (count). */
+/** Number of rows written between two pauses. */
 const sliceSize = 200;
 
-/** The rows as JSON, in pieces, so that a large catalogue does not block the event loop. API keys are left out. */
+/**
+ * Yields the rows as JSON in pieces, so that a large catalogue does not block the event loop. API keys are left out.
+ */
 async function* writeRows({ version, keys: _keys, ...tables }: CatalogRows): AsyncGenerator<string> {
   yield `{"version":${version}`;
   for (const [name, rows] of Object.entries(tables) as [string, readonly object[]][]) {
@@ -42,7 +44,7 @@ const unpack = async (packed: Buffer): Promise<string> => (await promisify(gunzi
 
 export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeRows(rows));
 
-/** Builds the snapshot of the packed rows, without API keys. */
+/** Builds the snapshot from the packed rows, without API keys. */
 export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
   const rows = JSON.parse(await unpack(packed), (key, value) =>
     key === 'deleted_at' && typeof value === 'string' ? new Date(value) : value,
@@ -50,7 +52,10 @@ export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
   return buildSnapshot({ rows: { ...rows, keys: [] }, buildIndex });
 }
 
-/** Notes that a state is still in use. @returns false when it is not stored yet */
+/**
+ * Marks a state as used.
+ * @returns false if it is not stored yet
+ */
 export async function touchState(executor: Executor, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query({
     name: 'touch_state',
@@ -74,12 +79,12 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
   return rows[0]?.state ?? null;
 }
 
-/** How long a decision can be decided again (milliseconds). */
+/** How long a decision can be made again (milliseconds). */
 const reDecidableMs = 7 * dayMs;
 
 /** Retention: deletes the states that no decision of the last week was made with. */
 export async function deleteOldDecisionStates(executor: Executor, nowMs: number): Promise<void> {
-  // A state in use is noted as such once an hour.
+  // A state in use is marked once an hour.
   await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [
     (nowMs - reDecidableMs - touchMs) / 1000,
   ]);

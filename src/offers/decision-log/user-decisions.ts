@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** A session of a user, as a list shows it. */
+/** A session of a user in a list. */
 export type UserDecision = {
   sessionId: string;
   at: Date;
@@ -8,10 +8,10 @@ export type UserDecision = {
   userKey: string | null;
   offerIds: readonly number[];
   /** Whether its decision is stored. */
-  kept: boolean;
+  isStored: boolean;
 };
 
-/** The newest sessions of a user, found by any of their keys and by `pub_user_id`, newest first. */
+/** Returns the newest sessions of a user, found by any of their keys and by `pub_user_id`, newest first. */
 export async function findUserDecisions(
   executor: Executor,
   {

@@ -28,13 +28,13 @@ export type CappedBatchDeps = DecisionSources & {
 export type CommittedBatch = { sessions: SessionRecord[]; used: readonly CampaignUsage[] };
 
 /**
- * Totals were exceeded because other processes used them up meanwhile, or have returned slices of them; the transaction
- * is rolled back.
+ * Totals were exceeded because other processes used them up meanwhile, or returned slices of them. The transaction is
+ * rolled back.
  */
 export class CapOverrun extends Error {
-  /** By `totalsKey`. */
+  /** Exceeded totals by `totalsKey`. */
   readonly totals: ReadonlySet<string>;
-  /** The usage of other processes. */
+  /** Usage by other processes. */
   readonly used: readonly CampaignUsage[];
   constructor(totals: ReadonlySet<string>, used: readonly CampaignUsage[]) {
     super('totals were used up meanwhile');
@@ -44,9 +44,9 @@ export class CapOverrun extends Error {
 }
 
 /**
- * Decides and commits a batch in one transaction: locks the users' histories, decides, reserves what is shown, from
- * slices where there are, and compares the totals with what the decisions assumed before it commits.
- * @param exhausted totals that count as used up, by `totalsKey`
+ * Decides and commits a batch in one transaction. It locks the users' histories, decides, reserves the shown offers,
+ * from slices if possible, and before the commit compares the totals with those that the decisions assumed.
+ * @param exhausted totals to treat as used up, by `totalsKey`
  * @throws CapOverrun
  */
 export async function commitCapped(
@@ -56,16 +56,16 @@ export async function commitCapped(
 ): Promise<CommittedBatch> {
   const nowMs = now();
   const activeCaps = activeCapsOfBatch(batch);
-  const known = await usage.known(activeCaps);
-  const assumed = exhausted.size === 0 ? known.fork() : withExhausted(known, exhausted, activeCaps, nowMs);
+  const storedUsage = await usage.known(activeCaps);
+  const assumed = exhausted.size === 0 ? storedUsage.fork() : withExhausted(storedUsage, exhausted, activeCaps, nowMs);
   const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
   const table = slices.without(ledger.table);
   return transaction(pool, async (executor) => {
     const users = await openUsers(executor, batch, activeCaps, { nowMs, storedUntilMs: eventsStoredUntil() });
     forgetShown(batch);
     const sessions = batch.map((pending) => {
-      const known = { history: users.historyOf(pending), totals: totalsAt(table, activeCaps.total, nowMs) };
-      const session = decideSession(sources, pending, known, nowMs);
+      const usageNow = { history: users.historyOf(pending), totals: totalsAt(table, activeCaps.total, nowMs) };
+      const session = decideSession(sources, pending, usageNow, nowMs);
       if (pending.dev) return session;
       const history = users.locked.get(pending.userKey ?? '');
       if (history !== undefined) reserveImpressions(session, history, activeCaps);
@@ -75,7 +75,7 @@ export async function commitCapped(
     const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
     if (!(await spendSlices(executor, granted))) throw new CapOverrun(new Set(granted.map(totalOf)), []);
     const used = await addUsage(executor, ledger.deltas);
-    // An exhausted total that is still taken is taken by an older catalogue, which does not know its cap.
+    // If an exhausted total is still used, an older catalogue without its cap used it.
     const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs, slices.isHeld)].filter(
       (key) => !exhausted.has(key),
     );
@@ -95,7 +95,7 @@ export async function commitCapped(
 
 const totalOf = ({ campaignId, publisherId }: Reservation): string => totalsKey(campaignId, publisherId);
 
-/** The users of a batch: locked histories of those to whom caps apply, opt-outs of the others. */
+/** Users of a batch: locked histories of users with caps, and opt-outs of the others. */
 type BatchUsers = {
   locked: ReadonlyMap<string, OpenHistory>;
   historyOf: (pending: PendingFetch) => UserHistory;
@@ -129,7 +129,10 @@ async function openUsers(
   };
 }
 
-/** What a batch takes of campaigns' totals; `table` shows the next decision of the batch what slices did not grant. */
+/**
+ * Usage of campaigns' totals by a batch. `table` shows following decisions of the batch what was not granted from
+ * slices.
+ */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[]; nowMs: number };
 
 /** Reserves totals of campaigns for the offers of a session. */
@@ -138,8 +141,8 @@ function reserveTotals(
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: SliceGrants; ledger: Ledger },
 ): void {
   const { nowMs } = ledger;
-  for (const shown of decided) {
-    for (const { total, reservation } of reservationsOf(activeCaps, shown, { sessionId: id, publisherId, nowMs })) {
+  for (const offer of decided) {
+    for (const { total, reservation } of reservationsOf(activeCaps, offer, { sessionId: id, publisherId, nowMs })) {
       reservation.sliceId = slices.grant(total, reservation);
       ledger.reservations.push(reservation);
       if (reservation.sliceId !== null) continue;

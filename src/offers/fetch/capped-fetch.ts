@@ -5,13 +5,13 @@ import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.t
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 
-/** After this many attempts a batch is decided without the totals that other processes used up (count). */
+/** Number of attempts after which a batch is decided without the totals that other processes used up. */
 const maxAttempts = 3;
 
 type CappedFetchDeps = FetchPathDeps & CappedBatchDeps;
 
 /**
- * Fetches to which frequency caps apply, or totals of which no slice is at hand: decided in the transaction that
+ * Fetch path for fetches with frequency caps, or with totals without a slice. They are decided in the transaction that
  * commits them.
  */
 export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
@@ -39,8 +39,8 @@ export function createCappedFetch(deps: CappedFetchDeps): FetchPath {
 }
 
 /**
- * Decides and commits a batch so that no cap is exceeded, whatever other processes do at the same time: where they used
- * up a total meanwhile, all is rolled back and decided again with the current usage.
+ * Decides and commits a batch so that no cap is exceeded by concurrent processes. If they used up a total meanwhile,
+ * everything is rolled back and decided again with the current usage.
  */
 export async function decideCapped(deps: CappedBatchDeps, batch: readonly PendingFetch[]): Promise<SessionRecord[]> {
   const { usage } = deps;

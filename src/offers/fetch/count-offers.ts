@@ -54,36 +54,38 @@ export function createCountOffers(deps: CountDeps): OfferCounter {
 
 type Call = readonly PendingFetch[];
 
-/** Reads histories and profiles of the users of calls, those of concurrent calls at once. */
+/** Reads histories and profiles of the calls' users, with one query for concurrent calls. */
 const createHistoryReader = ({ pool, dbHealth, now, eventsStoredUntil }: CountDeps): Batcher<Call, UserHistory> =>
   createBatcher<Call, UserHistory>({
     write: async (batch) => {
       const users = batch.flatMap((call) => keysOf(call).map((key) => [key, (call[0] as PendingFetch).publisher.id]));
       const beside = profilesBeside(batch.flat(), now());
-      const found = await readHistories(pool, new Map(users as [string, number][]), eventsStoredUntil(), beside);
-      return batch.map((call) => joinHistories(keysOf(call).map((key) => historyOf(found.get(key) as OpenHistory))));
+      const histories = await readHistories(pool, new Map(users as [string, number][]), eventsStoredUntil(), beside);
+      return batch.map((call) =>
+        joinHistories(keysOf(call).map((key) => historyOf(histories.get(key) as OpenHistory))),
+      );
     },
     dbHealth,
   });
 
-/** Of the user of a call; nothing is kept of a test. */
+/** Keys of the user of a call. Tests have no history. */
 const keysOf = ([first]: Call): string[] =>
   first === undefined || first.userKey === null || first.dev ? [] : [first.userKey, ...first.earlierKeys];
 
-/** Decides one after the other: what one shows counts for the next as seen. */
+/** Decides the fetches in order. Offers of one fetch count as seen for the next ones. */
 function countEach(
   call: readonly PendingFetch[],
-  known: { history: UserHistory; totals: Totals; model: Model },
+  usage: { history: UserHistory; totals: Totals; model: Model },
   nowMs: number,
 ): number[] {
-  const { optOuts } = known.history;
-  const exposures = [...known.history.exposures];
+  const { optOuts } = usage.history;
+  const exposures = [...usage.history.exposures];
   return call.map((pending) => {
     const { publisher, theme, assigned } = pending;
     if (assigned?.isHeldOut === true) return 0;
     const context = contextOf(pending, nowMs);
     const history = { optOuts, exposures };
-    const { offers } = decide({ ...known, publisher, theme, context, history, seed: seedOf(newUuid7(nowMs)) });
+    const { offers } = decide({ ...usage, publisher, theme, context, history, seed: seedOf(newUuid7(nowMs)) });
     pending.shown = offers.map(({ offer }) => offer.campaign.id);
     for (const { offer } of offers)
       exposures.push({

@@ -17,7 +17,7 @@ const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
-/** How many offers a fetch would be answered with (docs/reference/fetch-offers.md#count-offers). */
+/** Routes that return the number of offers that a fetch would get (docs/interface.md#any-offers). */
 export async function countRoutes(scope: App, { auth, offers, hot, ...records }: CountRoutes): Promise<void> {
   const { notices } = records;
   const readCall = createCallReader(auth, removeUnreadable, notices);
@@ -26,8 +26,8 @@ export async function countRoutes(scope: App, { auth, offers, hot, ...records }:
     const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
     const several = readSeveralPlacements(request, query, body, notices);
     if (several === null) {
-      const one = readWithNotices(request, query, body, notices);
-      const [count] = await offers.count(publisher, [{ request: one }]);
+      const fetchRequest = readWithNotices(request, query, body, notices);
+      const [count] = await offers.count(publisher, [{ request: fetchRequest }]);
       return answerOf({ count });
     }
     const counts = await offers.count(publisher, several);

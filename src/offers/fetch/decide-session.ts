@@ -14,17 +14,17 @@ import { type MacroValues, macroNames, macroValuesOf } from '../offer-view.ts';
 import type { DecidedSession, DecisionRecord, StoredInputs } from '../session-record.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
 
-/** Ranking model to decide with, and the writer that keeps each catalogue that decisions are made with. */
+/** Ranking model, and the writer that stores each catalogue that decisions are made with. */
 export type DecisionSources = { model: { current: () => Model }; states: { note: (snapshot: Snapshot) => void } };
 
-/** What the database knows that a decision needs. */
-type Known = { history: UserHistory; totals: Totals };
+/** Data from the database that a decision needs. */
+type StoredUsage = { history: UserHistory; totals: Totals };
 
-/** Decides for a fetch. One that has expired shows nothing: its answer is sent already. */
+/** Decides for a fetch. An expired fetch shows nothing, because its response was already sent. */
 export function decideSession(
   { model, states }: DecisionSources,
   pending: PendingFetch,
-  { history, totals }: Known,
+  { history, totals }: StoredUsage,
   nowMs: number,
 ): DecidedSession {
   const { snapshot, publisher, theme, request, expired } = pending;
@@ -50,7 +50,7 @@ export function decideSession(
   if (ghost !== null) inputs.ghost = ghostOf(ghost);
   const decided = withLinkedFirst(offers, linked);
   if (pending.call !== null) pending.shown = decided.map(({ offer }) => offer.campaign.id);
-  const shown = decided.map(({ offer }) =>
+  const localisedOffers = decided.map(({ offer }) =>
     offer.translations === null ? offer : localise(offer, pending.language, publisher),
   );
   return {
@@ -61,7 +61,7 @@ export function decideSession(
     userKey: pending.userKey,
     pubUserId: request.pubUserId,
     client: pending.client,
-    offers: shown,
+    offers: localisedOffers,
     language: request.language?.key ?? null,
     decided,
     emptyReason,
@@ -71,7 +71,7 @@ export function decideSession(
       inputs,
     },
     custom: request.custom,
-    macros: macrosFor(shown, pending),
+    macros: macrosFor(localisedOffers, pending),
     dev: pending.dev,
     usp: isUspOn(pending),
     uspCheckAll: theme?.uspCheckAll ?? false,
@@ -79,7 +79,9 @@ export function decideSession(
   };
 }
 
-/** What is shown. `ghost`: what would be, were it not for a hold-out; null: there is none. */
+/**
+ * Outcome of a decision. `ghost` are the offers that a hold-out would have been shown; null if there is no hold-out.
+ */
 type Outcome = Decision & { ghost: readonly DecidedOffer[] | null };
 
 function decideFor(pending: PendingFetch, input: DecisionInput): Outcome {
@@ -110,14 +112,16 @@ const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['gho
   scores: offers.map(({ score }) => score),
 });
 
-/** The values the shown copy is filled with; stored with the session, so that the webhook fills in the same. */
-function macrosFor(shown: readonly Offer[], { request }: PendingFetch): MacroValues {
+/**
+ * Values for the macros of the shown offers. They are stored with the session, so that the webhook uses the same ones.
+ */
+function macrosFor(offers: readonly Offer[], { request }: PendingFetch): MacroValues {
   let names: Set<string> | null = null;
-  for (const { copy } of shown) {
-    const found = macroNames(copy);
-    if (found.size === 0) continue;
+  for (const { copy } of offers) {
+    const ofCopy = macroNames(copy);
+    if (ofCopy.size === 0) continue;
     names ??= new Set();
-    for (const name of found) names.add(name);
+    for (const name of ofCopy) names.add(name);
   }
   return names === null ? {} : macroValuesOf(request, names);
 }
@@ -127,7 +131,7 @@ const layout = 1;
 
 type StoredRecord = readonly [layout: number, catalogVersion: number, scores: readonly number[], inputs: StoredInputs];
 
-/** JSON writes numbers so that the same bits are read back. */
+/** Serialises the record as JSON. Numbers are read back with the same bits. */
 export const writeDecisionRecord = ({ catalogVersion, scores, inputs }: DecisionRecord): string =>
   JSON.stringify([layout, catalogVersion, scores, inputs] satisfies StoredRecord);
 
@@ -167,20 +171,20 @@ function storedInputsOf(
   return inputs;
 }
 
-/** The decided offers with the one first whose link led to the offerwall, if it is among them. */
-export function withLinkedFirst<Shown extends { offer: Offer }>(
-  shown: readonly Shown[],
+/** Moves the offer whose link opened the offerwall to the front, if it is among the decided offers. */
+export function withLinkedFirst<Decided extends { offer: Offer }>(
+  offers: readonly Decided[],
   linkedOfferId: number | null,
-): readonly Shown[] {
-  const linked = shown.find(({ offer }) => offer.id === linkedOfferId);
-  return linked === undefined ? shown : [linked, ...shown.filter((one) => one !== linked)];
+): readonly Decided[] {
+  const linked = offers.find(({ offer }) => offer.id === linkedOfferId);
+  return linked === undefined ? offers : [linked, ...offers.filter((other) => other !== linked)];
 }
 
-/** Stores the catalogues that decisions are made with, each once, beside the requests. */
+/** Stores the catalogues that decisions are made with, each once, outside of requests. */
 type StateWriter = {
   /** Called with the catalogue of each decision. */
   note: (snapshot: Snapshot) => void;
-  /** Resolves when all that was noted is stored, or has failed. */
+  /** Resolves when all catalogues are stored or have failed. */
   drain: () => Promise<void>;
 };
 
@@ -188,12 +192,12 @@ type StateWriter = {
 const retryMs = 5_000;
 
 /**
- * Offers of the catalogues that wait to be packed, at most, beside one (count). They stay in memory until then: where
- * a large catalogue changes faster than it can be packed, some of its states are not stored.
+ * Maximum number of offers in the catalogues that wait to be packed, in addition to one catalogue. They stay in memory
+ * until then. If a large catalogue changes faster than it can be packed, some of its states are not stored.
  */
 const maxWaitingOffers = 20_000;
 
-/** States remembered as stored (count); few are in use at once. */
+/** Maximum number of states remembered as stored. Only a few are in use at once. */
 const maxRemembered = 1000;
 
 export function createStateWriter({
@@ -205,7 +209,7 @@ export function createStateWriter({
   logger: Logger;
   now: () => number;
 }): StateWriter {
-  /** When each state is to be stored, or noted as still in use, next (epoch milliseconds). */
+  /** When each state must be stored or marked as used again (epoch milliseconds). */
   const dueMs = new Map<string, number>();
   let work: Promise<void> = Promise.resolve();
   let waitingOffers = 0;
@@ -215,7 +219,7 @@ export function createStateWriter({
     waitingOffers += offers;
     if (dueMs.size > maxRemembered) dueMs.clear();
     dueMs.set(id, nowMs + touchMs);
-    // One after the other: packing competes with requests for the event loop.
+    // One at a time, because packing competes with requests for the event loop.
     work = work.then(async () => {
       try {
         if (!(await touchState(pool, id, nowMs))) await insertState(pool, id, await pack(), nowMs);

@@ -10,21 +10,21 @@ import { decideSession } from './decide-session.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import { forgetShown, hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
 
-/** A decided fetch with what it reserves of totals, granted from slices; nothing where it was decided once more. */
+/** A decided fetch with its reservations of totals, granted from slices. Empty if it was decided again. */
 type EarlyFetch = DecidedFetch & { reservations: readonly Reservation[] };
 
 type EarlyFetchDeps = FetchPathDeps & {
   usage: LiveUsage;
   slices: SliceGrants;
-  /** Takes the fetches that cannot be decided early. */
+  /** Path for fetches that cannot be decided early. */
   capped: FetchPath;
 };
 
 /**
- * Fetches to which no frequency cap applies. Each is decided as soon as its request is read, as if the user had opted
- * out of nothing: nearly all have not, and the statement that inserts the sessions finds those who have. They are
- * decided once more, with their opt-outs. Total caps and budgets are granted from slices that this process has leased;
- * where they do not suffice, the fetch is decided in the transaction that commits it.
+ * Fetch path for fetches without frequency caps. Each is decided as soon as its request is read, as if the user had
+ * opted out of nothing. That is nearly always true, and the statement that inserts the sessions finds the exceptions,
+ * which are decided again with their opt-outs. Total caps and budgets are granted from slices that this process has
+ * leased. If they are not sufficient, the fetch is decided in the transaction that commits it.
  */
 export function createEarlyFetch(deps: EarlyFetchDeps): FetchPath {
   const { pool, dbHealth, now, batchMeters, renderer, late, slices, capped } = deps;
@@ -48,13 +48,13 @@ export function createEarlyFetch(deps: EarlyFetchDeps): FetchPath {
   }
 
   /** A fetch that has expired since its decision shows nothing. */
-  const unlessExpired = (one: EarlyFetch): EarlyFetch =>
-    one.pending.expired ? { reservations: [], ...decideNow(one.pending) } : one;
+  const unlessExpired = (fetch: EarlyFetch): EarlyFetch =>
+    fetch.pending.expired ? { reservations: [], ...decideNow(fetch.pending) } : fetch;
 
-  /** Renders during the commit. */
-  async function writeWithoutOptOuts(given: readonly EarlyFetch[]): Promise<RenderedFetch[]> {
-    const decided = given.map(unlessExpired);
-    const reservations = decided.flatMap((one) => one.reservations);
+  /** Rendering runs concurrently with the commit. */
+  async function writeWithoutOptOuts(fetches: readonly EarlyFetch[]): Promise<RenderedFetch[]> {
+    const decided = fetches.map(unlessExpired);
+    const reservations = decided.flatMap((fetch) => fetch.reservations);
     const inserting = insertUnlessOptedOut(
       pool,
       decided.map(({ session }) => session),
@@ -72,14 +72,14 @@ export function createEarlyFetch(deps: EarlyFetchDeps): FetchPath {
     forgetShown(decided.map(({ pending }) => pending).filter(({ userKey }) => optOuts.has(userKey ?? '')));
     return rendered.map((result, index) => {
       const { pending } = decided[index] as DecidedFetch;
-      const found = optOuts.get(pending.userKey ?? '');
-      if (found === undefined) return result;
-      return hasTotalCaps(pending) ? capped.add(pending) : withOptOuts.add(decideNow(pending, found));
+      const userOptOuts = optOuts.get(pending.userKey ?? '');
+      if (userOptOuts === undefined) return result;
+      return hasTotalCaps(pending) ? capped.add(pending) : withOptOuts.add(decideNow(pending, userOptOuts));
     });
   }
 
-  async function writeWithOptOuts(given: readonly DecidedFetch[]): Promise<RenderedFetch[]> {
-    const decided = given.map((one) => (one.pending.expired ? decideNow(one.pending) : one));
+  async function writeWithOptOuts(fetches: readonly DecidedFetch[]): Promise<RenderedFetch[]> {
+    const decided = fetches.map((fetch) => (fetch.pending.expired ? decideNow(fetch.pending) : fetch));
     await insertSessions(
       pool,
       decided.map(({ session }) => session),
@@ -102,18 +102,18 @@ export function createEarlyFetch(deps: EarlyFetchDeps): FetchPath {
   };
 }
 
-/** Decides with total caps. null: the slices at hand do not suffice. */
+/** Decides with total caps. Returns null if the leased slices are not sufficient. */
 function decideFromSlices(deps: EarlyFetchDeps, pending: PendingFetch): EarlyFetch | null {
   const { now, usage, slices } = deps;
   const activeCaps = activeCapsOf(pending.snapshot);
-  const known = usage.knownNow(activeCaps);
-  if (known === null) return null;
+  const storedUsage = usage.knownNow(activeCaps);
+  if (storedUsage === null) return null;
   const nowMs = now();
-  const totals = totalsAt(slices.without(known), activeCaps.total, nowMs);
+  const totals = totalsAt(slices.without(storedUsage), activeCaps.total, nowMs);
   const session = decideSession(deps, pending, { history: noHistory, totals }, nowMs);
   const { id: sessionId, publisherId } = session;
   const reservations = session.decided
-    .flatMap((shown) => reservationsOf(activeCaps, shown, { sessionId, publisherId, nowMs }))
+    .flatMap((offer) => reservationsOf(activeCaps, offer, { sessionId, publisherId, nowMs }))
     .map(({ total, reservation }) => {
       reservation.sliceId = slices.grant(total, reservation);
       return reservation;

@@ -59,30 +59,30 @@ const explainAnswer = Type.Object({
 
 const toView = (
   { offer, position, rank, score, rule, reason, influences }: Explanation,
-  wanted: Wanted,
+  preferred: Wanted,
   publisher: Publisher,
 ) => ({
   offer_id: offer.id,
   campaign_id: offer.campaign.id,
   campaign_name: offer.campaign.name,
   advertiser_name: offer.campaign.advertiserName,
-  ...textsOf(offer, wanted, publisher),
+  ...textsOf(offer, preferred, publisher),
   position,
   rank,
   score,
   rule,
   reason: apiReason(reason),
-  influences: influences.map((one) => ({ ...one, text: apiInfluence(one) })),
+  influences: influences.map((influence) => ({ ...influence, text: apiInfluence(influence) })),
 });
 
-const textsOf = (offer: Offer, wanted: Wanted, publisher: Publisher): { title: string; language: string } => {
-  const { copy, language } = localise(offer, wanted, publisher);
+const textsOf = (offer: Offer, preferred: Wanted, publisher: Publisher): { title: string; language: string } => {
+  const { copy, language } = localise(offer, preferred, publisher);
   return { title: copy.title, language: language ?? publisher.language.key };
 };
 
 const removeUnreadable = createTolerantCheck({ querystring: explainQuery, body: fetchOffersBody });
 
-/** Explains what a fetch-offers request would be shown. */
+/** Route that explains which offers a fetch-offers request would get. */
 export async function explainRoutes(
   app: App,
   { auth, explain }: { auth: Authenticator<Caller>; explain: Explain },
@@ -103,20 +103,22 @@ export async function explainRoutes(
   app.post('/manage/v1/explain', options, async (request) => {
     removeUnreadable(request, () => {});
     const publisher = calledPublisher(request);
-    const asked = readFetchOffers(
+    const fetchRequest = readFetchOffers(
       request.query,
       request.body,
       clientOf(request),
       undefined,
       publisher.defaultPlacement,
     );
-    const explained = await explain(publisher, asked);
-    const shown = explained.filter(({ position }) => position !== null).length;
+    const explained = await explain(publisher, fetchRequest);
+    const shownCount = explained.filter(({ position }) => position !== null).length;
     return {
-      message: `${shown} of ${explained.length} offers would be shown.`,
+      message: `${shownCount} of ${explained.length} offers would be shown.`,
       data: {
         count: explained.length,
-        offers: explained.map((one) => toView(one, asked.language ?? publisher.language, publisher)),
+        offers: explained.map((explanation) =>
+          toView(explanation, fetchRequest.language ?? publisher.language, publisher),
+        ),
       },
     };
   });

@@ -12,24 +12,24 @@ import type { PendingFetch } from './pending-fetch.ts';
 export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };
 
 /**
- * Empties the committed sessions whose answer was sent empty meanwhile. It is not waited for: answers still in time
- * are sent in the same turn of the event loop, before another deadline can pass.
+ * Empties committed sessions for which an empty response was sent meanwhile. The caller does not wait for it, because
+ * responses that are still in time are sent in the same turn of the event loop, before another deadline can pass.
  */
 export type EmptyExpired = (committed: readonly DecidedFetch[]) => void;
 
-/** Services that a batcher of statements uses. */
+/** Services for batchers of statements. */
 export type BatchDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number; batchMeters: BatchMeters };
 
 export type FetchPathDeps = BatchDeps & DecisionSources & { renderer: Renderer; late: { emptyExpired: EmptyExpired } };
 
-/** Sessions of one transaction (count). */
+/** Maximum number of sessions in a transaction. */
 export const maxSessions = 128;
 
-/** The caps of the newest catalogue that fetches of a batch were opened with. */
+/** Caps of the newest catalogue that the fetches of a batch were opened with. */
 export const activeCapsOfBatch = (batch: readonly PendingFetch[]): ActiveCaps =>
   activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
 
-/** Reserves impressions of the user for the offers of a session, as far as caps count them. */
+/** Reserves a user's impressions for the offers of a session, for caps that count them. */
 export function reserveImpressions(
   { id, publisherId, decided, createdAtMs }: DecidedSession,
   history: OpenHistory,

@@ -14,7 +14,7 @@ import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { contextOf, type OpenFetch, type PendingFetch } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** What is truly used of the totals, without what processes have leased. */
+/** Reads the actual usage of totals, without the slices leased by processes. */
 async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): Promise<UsageTable> {
   const periods = periodsOf(activeCaps.totals, nowMs);
   const table = createUsageTable();
@@ -22,28 +22,34 @@ async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): 
   return table;
 }
 
-/** What a user's keys say together, the present one first: as a fetch moves them to it (caps/move-histories.ts). */
+/**
+ * Reads the combined history of a user's keys, the current one first, as a fetch would after moving them
+ * (caps/move-histories.ts).
+ */
 async function readHistoryOf(pool: pg.Pool, keys: readonly string[], storedUntilMs: number): Promise<UserHistory> {
   return joinHistories(await Promise.all(keys.map((key) => readHistory(pool, key, storedUntilMs))));
 }
 
-/** Of what two keys of a user say of a campaign, the one before is newer. */
-export const joinHistories = (found: readonly UserHistory[]): UserHistory => ({
-  optOuts: Object.assign({}, ...found.map(({ optOuts }) => optOuts).toReversed()),
-  exposures: found.flatMap(({ exposures }) => exposures),
+/** Combines histories. For the same campaign, earlier entries of the list take precedence. */
+export const joinHistories = (histories: readonly UserHistory[]): UserHistory => ({
+  optOuts: Object.assign({}, ...histories.map(({ optOuts }) => optOuts).toReversed()),
+  exposures: histories.flatMap(({ exposures }) => exposures),
 });
 
-/** `theme` undefined: that of the placement, else the default. `earlierKeys`: of the user, under earlier peppers. */
+/**
+ * Options of an input. `theme` undefined means that of the placement, else the default. `earlierKeys` are the user's
+ * keys under earlier peppers.
+ */
 type InputOptions = { theme?: Theme | null; earlierKeys?: readonly string[] };
 
-/** What a decision would be made of now. */
+/** Builds the input of a decision that would be made now. */
 export type InputNow = (
   publisher: Publisher,
   context: Omit<DecisionContext, 'nowMs'>,
   options?: InputOptions,
 ) => Promise<DecisionInput>;
 
-/** What a decision of now is made of. */
+/** Sources of a decision's input. */
 export type InputSources = {
   pool: pg.Pool;
   now: () => number;
@@ -52,7 +58,7 @@ export type InputSources = {
   eventsStoredUntil: () => number;
 };
 
-/** Reads the real history of the user, and what campaigns have used of their caps. Nothing is locked or reserved. */
+/** Reads the user's real history and the campaigns' usage of their caps. Nothing is locked or reserved. */
 export function createInputNow(
   { pool, now, catalog, model, eventsStoredUntil }: InputSources,
   failFast: FailFast,
@@ -79,7 +85,7 @@ export function createInputNow(
 
 export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Promise<Explanation[]>;
 
-/** Says why each offer would be shown to a request now, or not. Nothing is stored, counted or reserved. */
+/** Explains why each offer would or would not be shown to a request now. Nothing is stored, counted or reserved. */
 export function createExplain(
   open: OpenFetch,
   inputNow: InputNow,

@@ -2,8 +2,8 @@ import { AppError } from '../../platform/errors.ts';
 import type { KeyResources } from '../../platform/http/key-restrictions.ts';
 
 /**
- * A request of a key that is limited to some campaigns or placements: at one of its placements, for one of its
- * campaigns, which need not be named where there is one.
+ * Restricts a request to the resources of a limited key: one of its placements, and its campaigns. A single campaign
+ * need not be named.
  * @throws AppError permission_denied
  */
 export function keepToKey<Request extends { placement: string; campaignId: number | null }>(

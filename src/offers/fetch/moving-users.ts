@@ -4,9 +4,9 @@ import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { BatchDeps } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 
-/** While USER_PEPPER is rotated: moves the user of a fetch to the present key before the fetch is decided. */
+/** During a rotation of USER_PEPPER, moves the user of a fetch to the current key before the decision. */
 export type MovingUsers = {
-  /** null: there is nothing to wait for. */
+  /** Moves the user. Returns null if there is nothing to wait for. */
   move: (pending: PendingFetch) => Promise<void> | null;
   drain: () => Promise<void>;
 };
@@ -28,7 +28,7 @@ export function createMovingUsers({ pool, dbHealth, now, batchMeters, userKeys }
       const { userKey, earlierKeys, publisher, dev } = pending;
       if (userKey === null || dev) return null;
       if (earlierKeys.length > 0) return batcher.add({ publisherId: publisher.id, userKey, earlierKeys });
-      // A link names its user by the key of the session that it was made in.
+      // A link identifies its user by the key of its session.
       if (!userKeys.isEarlier(userKey)) return null;
       return findMovedKey(pool, userKey).then((key) => {
         pending.userKey = key ?? userKey;

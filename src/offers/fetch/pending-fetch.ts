@@ -15,72 +15,75 @@ import type { Trace } from '../../platform/tracing/tracing.ts';
 import { createUserAgentReader, type UserAgent } from '../../platform/user-agent/client-device.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** The link of an offer by which a user opened an offerwall. */
+/** Offer link by which a user opened an offerwall. */
 export type WallLink = {
-  /** The user of the link's session, in place of an identifier in the request. */
+  /** User of the link's session, who replaces an identifier in the request. */
   userKey: string | null;
-  /** The offer that is shown first. */
+  /** Offer that is shown first. */
   offerId: number;
 };
 
-/** Where the offers are shown: a unit, or an offerwall, which may have been opened by the link of an offer. */
+/** Surface of the offers: a unit, or an offerwall, which may have been opened by an offer's link. */
 type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
 
-/** Place and device of an end user: what a request says about a client without identifying the user. */
+/** Place and device of an end user: request data about a client that does not identify the user. */
 export type ClientContext = Place & UserAgent;
 
-/** A fetch between its request and its answer. */
+/** A fetch between its request and its response. */
 export type PendingFetch = {
   snapshot: Snapshot;
   publisher: Publisher;
   request: FetchOffersRequest;
   client: ClientContext;
   theme: Theme | null;
-  /** What its texts are in, as far as they are there. */
+  /** Preferred languages of its texts. */
   language: Wanted;
-  /** The name that reports count it under. */
+  /** Name of the placement in reports. */
   placement: string;
   userKey: string | null;
-  /** Keys of the same user under earlier peppers; mostly none. */
+  /** Keys of the same user under earlier peppers; usually empty. */
   earlierKeys: readonly string[];
-  /** Keys under which the publisher may have told of the user; none where it tells of nobody. */
+  /** Keys under which the publisher may have stored a profile of the user; empty if it stores none. */
   profileKeys: ProfileKeys;
-  /** Keys of the audiences that the user is in, of those that campaigns name. */
+  /** Keys of the user's audiences, limited to those that campaigns refer to. */
   audiences: readonly string[];
-  /** A test: it counts nowhere, and no cap applies. */
+  /** Whether it is a test, which is not counted and ignores caps. */
   dev: boolean;
   surface: Surface;
-  /** What its experiments change; null: no experiment applies. */
+  /** Changes by its experiments; null if no experiment applies. */
   assigned: Assigned | null;
-  /** By what they assign its user; null: the publisher has no experiments. */
+  /** User that experiments are assigned to; null if the publisher has no experiments. */
   subject: Subject | null;
-  /** The session's id, from the decision or the deadline on, whichever comes first. */
+  /** Id of the session, set at the decision or the deadline, whichever comes first. */
   sessionId: string | null;
-  /** The deadline has passed: an empty answer is sent already. */
+  /** Whether the deadline has passed and an empty response was sent. */
   expired: boolean;
-  /** The last decision: of what, when it began (by `performance.now()`), how long it took. null: none yet. */
+  /** Last decision: its input, its start (`performance.now()`) and its duration; null before the first one. */
   decision: { input: DecisionInput; startMs: number; tookMs: number } | null;
   trace: Trace | null;
-  /** All fetches of the same call, where it names several placements; null: this is the only one. */
+  /** All fetches of a call with several placements; null for a single fetch. */
   call: readonly PendingFetch[] | null;
-  /** Campaigns that it shows by its last decision, which no other fetch of its call may show. */
+  /** Campaigns shown by its last decision, which other fetches of the same call must not show. */
   shown: readonly number[];
 };
 
-/** Most offers of one offerwall (count). */
+/** Maximum number of offers of an offerwall. */
 const maxWallOffers = 500;
 
 export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surface: Surface) => PendingFetch;
 
-/** Looks up what a request names: publisher and theme in the current snapshot, the user's key, the client's context. */
+/**
+ * Creates a function that looks up the data of a request: publisher and theme in the current snapshot, the user's key,
+ * and the client's context.
+ */
 export function createFetchOpener(
   { catalog, geo, now }: { catalog: CatalogStore; geo: Geo; now: () => number },
   userKeys: UserKeys,
 ): OpenFetch {
   const readClient = createClientContextReader(geo);
-  return (given, request, surface) => {
+  return (caller, request, surface) => {
     const snapshot = catalog.current();
-    const publisher = snapshot.publishers.get(given.id) ?? given;
+    const publisher = snapshot.publishers.get(caller.id) ?? caller;
     const identifier = request.adFp ?? request.pubUserId;
     const link = surface.kind === 'offerwall' ? surface.link : null;
     const userKey = link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier);
@@ -121,7 +124,7 @@ export function createFetchOpener(
 const none: readonly never[] = [];
 const noProfileKeys: ProfileKeys = { all: none, email: null };
 
-/** Whether there may be attributes of users, or memberships that matter. */
+/** Whether the user may have attributes, or memberships of audiences that matter. */
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
@@ -133,9 +136,9 @@ function applyExperiments(pending: PendingFetch, experiments: readonly Experimen
   pending.request = { ...request, custom: withArms(request.custom, pending.assigned) };
 }
 
-/** Fetches at further placements, of the same user at the same moment. `given`: the requests, one for each. */
-export function openCall(first: PendingFetch, given: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
-  const call: PendingFetch[] = given.map(({ request }) => ({
+/** Opens fetches at further placements for the same user at the same time, one for each request. */
+export function openCall(first: PendingFetch, requests: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
+  const call: PendingFetch[] = requests.map(({ request }) => ({
     ...first,
     request,
     theme: themeOf(first.publisher, request),
@@ -151,8 +154,8 @@ export function openCall(first: PendingFetch, given: readonly { request: FetchOf
 }
 
 /**
- * Before fetches are decided once more: none of them shows anything yet. What is decided first is then restricted by
- * the fetches of its call that are not decided again, alone.
+ * Resets the shown campaigns before fetches are decided again. The first decisions are then restricted only by fetches
+ * of their call that are not decided again.
  */
 export function forgetShown(batch: Iterable<PendingFetch>): void {
   for (const pending of batch) pending.shown = none;
@@ -166,15 +169,15 @@ export function forgetShown(batch: Iterable<PendingFetch>): void {
 function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => ClientContext {
   const readUserAgent = createUserAgentReader();
   return ({ ip, country, userAgent }) => {
-    const found = geo(ip);
-    const place = country === null || found.country === country ? found : { ...nowhere, country };
+    const located = geo(ip);
+    const place = country === null || located.country === country ? located : { ...nowhere, country };
     const { device, os, browser, platform } = readUserAgent(userAgent);
     const { region, city, postalCode, timeZone } = place;
     return { country: place.country, region, city, postalCode, timeZone, device, os, browser, platform };
   };
 }
 
-/** The request as a decision sees it. */
+/** Decision context of a fetch. */
 export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext {
   const { request, client, surface } = pending;
   const { country, region, city, postalCode, timeZone, platform, device, os, browser } = client;
@@ -205,18 +208,18 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
 const shownElsewhere = (pending: PendingFetch, call: readonly PendingFetch[]): number[] =>
   call.flatMap((other) => (other === pending ? none : other.shown));
 
-/** The offer whose link opened the offerwall; null: none. */
+/** Offer whose link opened the offerwall, or null. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
   surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
 
-/** The requested theme, where the publisher has it; else that of the placement, else the default. */
+/** Theme of the request if the publisher has it, else that of the placement, else the default. */
 function themeOf(publisher: Publisher, { themeId, placement }: FetchOffersRequest): Theme | null {
   const requested = themeId === null ? null : findTheme(publisher, themeId);
   const ofPlacement = publisher.themes.get(publisher.placements.get(placement)?.themeId ?? 0);
   return requested ?? ofPlacement ?? publisher.defaultTheme;
 }
 
-/** Whether User Selected Perks is on in this answer (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/** Whether User Selected Perks is on in this response (docs/interface.md#user-selected-perks). */
 export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): boolean =>
   surface.kind === 'unit' &&
   publisher.uspEnabled &&
@@ -232,6 +235,6 @@ export const hasTotalCaps = ({ snapshot, publisher, dev }: PendingFetch): boolea
 export const hasFrequencyCaps = ({ snapshot, publisher, userKey, dev }: PendingFetch): boolean =>
   !dev && userKey !== null && activeCapsOf(snapshot).hasFrequencyCaps(publisher.id);
 
-/** Whether what the publisher has told of the user has to be read by itself: no history is read that it comes with. */
+/** Whether the user's profile must be read by a separate statement, because no history is read. */
 export const needsProfileAlone = (pending: PendingFetch): boolean =>
   pending.profileKeys.all.length > 0 && !hasFrequencyCaps(pending);

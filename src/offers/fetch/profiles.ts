@@ -14,25 +14,25 @@ import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import type { BatchDeps } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 
-const named = new WeakMap<Publisher, ReadonlyMap<number, string>>();
+const audiencesByPublisher = new WeakMap<Publisher, ReadonlyMap<number, string>>();
 
-/** The audiences that campaigns of a publisher name: their keys, by id. Found once for each snapshot. */
+/** Keys, by id, of the audiences that campaigns of a publisher refer to. Computed once for each snapshot. */
 function namedAudiences(publisher: Publisher): ReadonlyMap<number, string> {
-  let found = named.get(publisher);
-  if (found === undefined) {
+  let audiences = audiencesByPublisher.get(publisher);
+  if (audiences === undefined) {
     const keys = [...(indexOf(publisher).audiences?.byKey.keys() ?? [])].sort();
-    found = new Map(
+    audiences = new Map(
       keys.flatMap((key) => {
         const id = publisher.audiences.get(key);
         return id === undefined ? [] : [[id, key] as const];
       }),
     );
-    named.set(publisher, found);
+    audiencesByPublisher.set(publisher, audiences);
   }
-  return found;
+  return audiences;
 }
 
-/** The fetch with the profile of its user: what the request says itself wins. */
+/** Adds the user's profile to a fetch. Values of the request take precedence. */
 function takeProfile(pending: PendingFetch, { attributes, audiences }: Profile): void {
   const keys: string[] = [];
   for (const [id, key] of namedAudiences(pending.publisher)) if (audiences.has(id)) keys.push(key);
@@ -56,15 +56,15 @@ function takeProfiles(batch: readonly PendingFetch[], rows: readonly ProfileRow[
   for (const pending of batch) takeProfile(pending, profileOf(pending.profileKeys.all, nowMs));
 }
 
-/** What a statement that reads the histories of users has to read beside them; null: nothing. */
+/** Query for profiles to add to a statement that reads histories, or null. */
 export function profilesBeside(batch: readonly PendingFetch[], nowMs: number): Beside<ProfileRow> | null {
-  const known = batch.filter(({ profileKeys }) => profileKeys.all.length > 0);
-  if (known.length === 0) return null;
-  const values = profileValues(queryOf(known, nowMs));
-  return { sql: profileSql, values, take: (rows) => takeProfiles(known, rows, nowMs) };
+  const withProfile = batch.filter(({ profileKeys }) => profileKeys.all.length > 0);
+  if (withProfile.length === 0) return null;
+  const values = profileValues(queryOf(withProfile, nowMs));
+  return { sql: profileSql, values, take: (rows) => takeProfiles(withProfile, rows, nowMs) };
 }
 
-/** Reads the profiles of users whose histories are not read, those of concurrent fetches at once. */
+/** Reads the profiles of users whose histories are not read, with one query for concurrent fetches. */
 export const createProfileReader = ({ pool, dbHealth, now, batchMeters }: BatchDeps): Batcher<PendingFetch, void> =>
   createBatcher<PendingFetch, void>({
     write: async (batch) => {

@@ -5,23 +5,23 @@ import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { fromMicros } from '../../platform/money.ts';
 
-/** How the values of a reason are written for its reader. */
+/** Formats the values of a reason. */
 export type ReasonFormat = {
   count: (value: number) => string;
-  /** Of a share from 0 to 1. */
+  /** Formats a share from 0 to 1. */
   share: (value: number) => string;
   moment: (atMs: number) => string;
-  /** 0 is Monday. */
+  /** Formats a weekday; 0 is Monday. */
   weekday: (day: number) => string;
   timeOfDay: (minute: number) => string;
-  /** `currency` null: none is named. */
+  /** Formats an amount. If `currency` is null, no currency is shown. */
   amount: (micros: number, currency: string | null) => string;
 };
 
-/** Values of a list that are named (count); of the others, their number is. */
+/** Maximum number of listed values; the others are counted. */
 const maxListed = 10;
 
-/** A reason in words for campaign managers, in the language of the reader. */
+/** Describes a reason for campaign managers in the reader's language. */
 export const reasonText = ({ key, values }: Reason, format: ReasonFormat): string =>
   t(
     `reasons.${key}`,
@@ -68,13 +68,13 @@ function joined(parts: readonly Condition[], word: 'and' | 'or'): string {
   const [first = '', ...others] = parts.map((part) =>
     'key' in part ? conditionText(part) : `(${conditionText(part)})`,
   );
-  return others.reduce((left, right) => t(`reasons.${word}`, { left, right }), first);
+  return others.reduce((text, right) => t(`reasons.${word}`, { left: text, right }), first);
 }
 
 const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
-/** The same for machines and people everywhere. */
+/** Format of the API, which does not depend on a locale. */
 const apiFormat: ReasonFormat = {
   count: String,
   share: (value) => `${Number((value * 100).toPrecision(2))} %`,
@@ -84,7 +84,7 @@ const apiFormat: ReasonFormat = {
   amount: (micros, currency) => `${fromMicros(micros).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
 };
 
-/** Properties that every request has; those of its custom attributes are named as it does. */
+/** Properties that every request has. Custom attributes have their own names. */
 const propertyNames: Readonly<Record<string, MessageKey>> = {
   country: 'dimensions.lower_country',
   device: 'dimensions.lower_device',
@@ -95,11 +95,11 @@ const propertyNames: Readonly<Record<string, MessageKey>> = {
 };
 
 function propertyName(name: string): string {
-  const known = Object.hasOwn(propertyNames, name) ? propertyNames[name] : undefined;
-  return known === undefined ? name : t(known);
+  const messageKey = Object.hasOwn(propertyNames, name) ? propertyNames[name] : undefined;
+  return messageKey === undefined ? name : t(messageKey);
 }
 
-/** An influence in words, in the language of the reader. */
+/** Describes an influence in the reader's language. */
 export function influenceText({ property, value, factor }: Influence, format: ReasonFormat): string {
   if (property === exchangeProperty) {
     const [currency = '', other = ''] = value.split('/');
@@ -116,9 +116,9 @@ export function influenceText({ property, value, factor }: Influence, format: Re
   });
 }
 
-/** An influence as the API has it, in English. */
+/** Describes an influence for the API, in English. */
 export const apiInfluence = (influence: Influence): string =>
   inLanguage('en', () => influenceText(influence, apiFormat));
 
-/** A reason as the API has it, in English. */
+/** Describes a reason for the API, in English. */
 export const apiReason = (reason: Reason): string => inLanguage('en', () => reasonText(reason, apiFormat));

@@ -6,10 +6,10 @@ import { describedAs, integerParameter, noNul, textOrNumber } from '../../platfo
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
 
-/** Longest `language` that is read (characters): also a whole `Accept-Language` header. */
+/** Maximum length of `language` (characters), which may be a whole `Accept-Language` header. */
 const maxLanguageLength = 256;
 
-/** What cannot be read is ignored, never refused: apps in the stores send what nobody here knows. */
+/** Unreadable values are ignored, because released apps may send anything. */
 const country = Type.Optional(
   Type.Unknown({
     description:
@@ -18,15 +18,13 @@ const country = Type.Optional(
   }),
 );
 
-/** 10 to 5000, as text. */
+/** Schema of a number from 10 to 5000, as text. */
 const timeoutText = Type.String({
   pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
   description: 'Answer within this time (10–5000 ms), else with no offers.',
 });
 
-/**
- * Query of fetch-offers (docs/reference/fetch-offers.md#request). Every value is text; a repeated parameter is invalid.
- */
+/** Query of fetch-offers (docs/interface.md#fetch-offers). All values are text; a repeated parameter is invalid. */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
   accountId: Type.Optional(Type.String({ description: 'The SDK id, as published native SDKs send it.' })),
@@ -108,7 +106,7 @@ export const fetchOffersBody = Type.Object(
   { title: 'FetchAtOnePlacement', additionalProperties: true },
 );
 
-/** Placements of one call (count). */
+/** Maximum number of placements in a call. */
 export const maxCallPlacements = 10;
 
 const placementOfCall = Type.Object(
@@ -120,7 +118,7 @@ const placementOfCall = Type.Object(
   { additionalProperties: false },
 );
 
-/** Body of a call that may name several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** Body of a call that may have several placements (docs/interface.md#several-placements). */
 export const fetchBody = Type.Object(
   {
     ...fetchOffersBody.properties,
@@ -138,7 +136,7 @@ export const fetchBody = Type.Object(
   { title: 'FetchOffers', additionalProperties: true },
 );
 
-/** The same as it is checked: placements are read one by one. */
+/** The same body for validation, where placements are checked one by one. */
 export const readBody = Type.Object(
   { ...fetchOffersBody.properties, placements: Type.Optional(Type.Unknown()) },
   { additionalProperties: true },

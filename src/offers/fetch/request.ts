@@ -24,37 +24,37 @@ import { type Note, noAddress, noLanguage } from './tolerant-input.ts';
 
 /** A validated fetch-offers request. */
 export type FetchOffersRequest = {
-  /** Normalised: lower case, hyphens. */
+  /** Normalised placement: lower case, hyphens. */
   placement: string;
   userAgent: string;
   ip: string;
-  /** Upper case, or null when not given. */
+  /** Country code in upper case, or null if not specified. */
   country: string | null;
-  /** Whether the end user's identity may be used; else identifiers are null, and there are no custom attributes. */
+  /** Whether the end user's identity may be used. If not, identifiers are null, and there are no custom attributes. */
   consent: boolean;
   adFp: string | null;
   pubUserId: string | null;
-  /** SHA-256 of the user's e-mail address, for audiences alone; null also without consent. */
+  /** SHA-256 of the user's e-mail address, for audiences only; null without consent. */
   emailSha256: string | null;
   dev: boolean;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
-  /** Most offers; null: as placement, theme and publisher have it. */
+  /** Maximum number of offers; null uses the setting of the placement, theme or publisher. */
   count: number | null;
-  /** Id or key of a theme, which the publisher may not have. */
+  /** Id or key of a theme, which may not exist. */
   themeId: string | null;
-  /** What the end user reads; null: not said. */
+  /** Preferred languages of the end user; null if unknown. */
   language: Wanted | null;
-  /** The answer is due this long after the request came; null: whenever it is ready. */
+  /** Deadline of the response after the request arrived; null for none. */
   timeoutMs: number | null;
-  /** Arms that a test names, by experiment; null: none. */
+  /** Arms that a test selects, by experiment; null for none. */
   arms: ReadonlyMap<string, string> | null;
   /** The publisher's own attributes, as text. */
   custom: ReadonlyMap<string, string>;
 };
 
-/** Old request field → the field it means. The new spelling wins where both are given. */
+/** Maps old request fields to the current ones. The current name takes precedence if both are present. */
 const oldRequestNames = { adpx_fp: 'ad_fp', fingerprint: 'ad_fp', user_agent: 'ua', theme_id: 'themeId' } as const;
 
 const renames = Object.entries(oldRequestNames);
@@ -63,7 +63,7 @@ const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...Object
 
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
 
-/** What the connection says about the client. */
+/** Client data from the connection. */
 export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLanguage?: string | undefined };
 
 export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
@@ -74,8 +74,8 @@ export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
 });
 
 /**
- * Reads a fetch-offers request of an identified caller. What is ignored or dropped of it becomes a notice.
- * @throws AppError as `readFetchOffers`
+ * Reads a fetch-offers request of an identified caller. Ignored and dropped values become notices.
+ * @throws AppError errors of `readFetchOffers`
  */
 export function readWithNotices(
   request: FastifyRequest,
@@ -91,10 +91,10 @@ export function readWithNotices(
   return resources === null ? read : keepToKey(resources, read);
 }
 
-/** Notices of one request (count): a body may have thousands of fields that are dropped. */
+/** Maximum number of notices of a request. A body may have thousands of dropped fields. */
 const maxNotes = 50;
 
-/** Makes notices of what is ignored or dropped of a request. */
+/** Returns a function that turns ignored and dropped values of a request into notices. */
 export const noticesOf =
   (request: FastifyRequest, notices: Notices): Note =>
   (path, message) => {
@@ -104,7 +104,10 @@ export const noticesOf =
     notices.add(callerOf(request).publisher.id, { path, message }, false);
   };
 
-/** Whether the publisher lacks a theme that a request names. */
+/**
+ * Adds a notice if the publisher lacks the requested theme.
+ * @returns whether it is unknown
+ */
 export function noteUnknownTheme(publisher: Publisher, themeId: string | null, note: Note, path = '/themeId'): boolean {
   const isUnknown = themeId !== null && findTheme(publisher, themeId) === null;
   if (isUnknown) note(path, 'ignored: there is no theme with this id or key');
@@ -112,26 +115,26 @@ export function noteUnknownTheme(publisher: Publisher, themeId: string | null, n
 }
 
 /**
- * Reads query and body, both already checked against their schemas.
- * @param note is told what of it is ignored or dropped
- * @param defaultPlacement is taken where the body names none
+ * Reads query and body, which were already checked against their schemas.
+ * @param note called for each ignored or dropped value
+ * @param defaultPlacement placement to use if the body names none
  * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
  */
 export function readFetchOffers(
   query: FetchOffersQuery,
-  given: FetchOffersBody,
+  received: FetchOffersBody,
   client: Client,
   note: Note = () => {},
   defaultPlacement: string | null = null,
 ): FetchOffersRequest {
-  const body = withNewRequestNames(given);
+  const body = withNewRequestNames(received);
   const placement = readPlacement(body.placement, defaultPlacement, note);
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   if (pubUserId !== null && isPii(pubUserId))
     throw new AppError('pub_user_id_is_pii', {
       details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }],
     });
-  const custom = readCustomAttributes(given, note);
+  const custom = readCustomAttributes(received, note);
   const consent = !client.gpc && readConsent(body.consent) !== 'refused';
   if (!isUsualConsent(body.consent)) note('/consent', 'read as refused: no known value');
   const timeoutMs = query.timeout_ms ?? body.timeout_ms;
@@ -159,7 +162,7 @@ export function readFetchOffers(
 
 const none: ReadonlyMap<string, string> = new Map();
 
-/** Arms of experiments (count) that a test may name. */
+/** Maximum number of experiment arms that a test may select. */
 const maxNamedArms = 50;
 
 function readArms(given: unknown, isTest: boolean, note: Note): Map<string, string> | null {
@@ -173,7 +176,7 @@ function readArms(given: unknown, isTest: boolean, note: Note): Map<string, stri
   return null;
 }
 
-/** A request body in which old field names also stand under their new ones. */
+/** Adds current names for old field names to a body. */
 function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): Body {
   let renamed: Record<string, unknown> = body;
   for (const [old, name] of renames) {
@@ -183,12 +186,12 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
   return renamed as Body;
 }
 
-/** Languages of the body, else those that the client accepts; null: neither names one. */
+/** Languages of the body, else those that the client accepts; null if there are none. */
 function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note: Note): Wanted | null {
   if (sent !== undefined) {
     // Some clients pass on the whole header.
-    const wanted = /[,;]/.test(sent) ? acceptedLanguages(sent) : wantedTag(sent);
-    if (wanted !== null) return wanted;
+    const preferred = /[,;]/.test(sent) ? acceptedLanguages(sent) : wantedTag(sent);
+    if (preferred !== null) return preferred;
     note('/language', noLanguage);
   }
   if (acceptLanguage === undefined) return null;
@@ -199,14 +202,14 @@ function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note
 }
 
 /**
- * The normalised placement, or the default where the call names none that can be read.
+ * Normalised placement, or the default if the call names no readable one.
  * @throws AppError missing_placement
  */
 function readPlacement(sent: string | number | undefined, defaultPlacement: string | null, note: Note): string {
-  const named = sent === undefined ? '' : normaliseName(String(sent));
+  const normalised = sent === undefined ? '' : normaliseName(String(sent));
   // Some letters become two in lower case.
-  const isTooLong = named.length > maxPlacementLength && [...named].length > maxPlacementLength;
-  if (named !== '' && !isTooLong) return named;
+  const isTooLong = normalised.length > maxPlacementLength && [...normalised].length > maxPlacementLength;
+  if (normalised !== '' && !isTooLong) return normalised;
   if (isTooLong) note('/placement', `ignored: it has more than ${maxPlacementLength} characters`);
   if (defaultPlacement === null || defaultPlacement === '')
     throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
@@ -214,7 +217,7 @@ function readPlacement(sent: string | number | undefined, defaultPlacement: stri
   return defaultPlacement;
 }
 
-/** An address, also with a port, as proxies write it; null: the caller's applies. */
+/** Address, possibly with a port, as proxies write it; null uses the caller's. */
 function readAddress(sent: string | undefined, note: Note): string | null {
   const text = textOrNull(sent);
   if (text === null || text.toLowerCase() === 'auto') return null;
@@ -225,7 +228,7 @@ function readAddress(sent: string | undefined, note: Note): string | null {
   return null;
 }
 
-/** An unknown campaign where the number is larger than any id; null: none was named. */
+/** Id of the requested campaign, or null. A number larger than any id becomes an unknown campaign. */
 function readCampaignId(sent: string | undefined, note: Note): number | null {
   if (sent === undefined) return null;
   const text = sent.trim();
@@ -234,25 +237,25 @@ function readCampaignId(sent: string | undefined, note: Note): number | null {
   return null;
 }
 
-/** Upper-case alpha-2; null: none was given, or nothing that names a country. */
-function readCountry(given: unknown, note: Note): string | null {
-  if (given === undefined || given === '') return null;
-  const country = typeof given === 'string' ? countryOf(given) : null;
+/** Upper-case alpha-2 code, or null if there is none or it is not a country. */
+function readCountry(code: unknown, note: Note): string | null {
+  if (code === undefined || code === '') return null;
+  const country = typeof code === 'string' ? countryOf(code) : null;
   if (country === null) note('/country', 'ignored: not a country code of ISO 3166-1 with two or three letters');
   return country;
 }
 
-export function readThemeName(given: unknown, note: Note, path = '/themeId'): string | null {
-  if (given === undefined || given === null) return null;
-  if (typeof given === 'string' || typeof given === 'number') return textOrNull(given);
+export function readThemeName(theme: unknown, note: Note, path = '/themeId'): string | null {
+  if (theme === undefined || theme === null) return null;
+  if (typeof theme === 'string' || typeof theme === 'number') return textOrNull(theme);
   note(path, 'ignored: neither the id nor the key of a theme');
   return null;
 }
 
 /**
- * The publisher's own attributes as text; lists and objects as JSON. What cannot be kept is dropped and noted
- * (docs/reference/fetch-offers.md#request-body).
- * @throws AppError invalid_request for refused names
+ * The publisher's own attributes as text; lists and objects as JSON. Values that cannot be stored are dropped and noted
+ * (docs/interface.md#request-body).
+ * @throws AppError invalid_request for reserved names
  */
 function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Note): Map<string, string> {
   const custom = new Map<string, string>();

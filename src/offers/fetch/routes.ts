@@ -25,14 +25,17 @@ import type { OfferService } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
 import { createTolerantCheck } from './tolerant-input.ts';
 
-/** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/reference/fetch-offers.md#request). */
+/**
+ * Paths of fetch-offers. All versions have the same response; v4 clients pass the SDK id as `api_key`
+ * (docs/interface.md#fetch-offers).
+ */
 const paths = {
   '/native/v4/offers.json': { operationId: 'fetchOffers', summary: 'Fetch offers' },
   '/native/v2/offers.json': { operationId: 'fetchOffersV2', summary: 'Fetch offers (v2)' },
   '/native/v1/offers.json': { operationId: 'fetchOffersV1', summary: 'Fetch offers (v1)' },
 };
 
-/** Records of calls for offers: notices of what was refused, and live calls. */
+/** Records of calls for offers: notices of rejected values, and live calls. */
 export type CallRecords = { catalog: CatalogStore; liveCalls: LiveCalls; notices: Notices; now: () => number };
 
 type OfferRoutes = CallRecords & { auth: Authenticator<Caller>; offers: OfferService; hot: HotRoutes };
@@ -68,7 +71,10 @@ export async function offerRoutes(scope: App, { auth, offers, hot, ...records }:
   }
 }
 
-/** Checks the key of a call for offers, sets `request.caller`, and removes what cannot be read of body and query. */
+/**
+ * Creates a hook that checks the key of a call for offers, sets `request.caller`, and removes unreadable values from
+ * body and query.
+ */
 export const createCallReader =
   ({ identify }: Authenticator<Caller>, removeUnreadable: ReturnType<typeof createTolerantCheck>, notices: Notices) =>
   (request: FastifyRequest): Caller => {
@@ -79,7 +85,7 @@ export const createCallReader =
     return caller;
   };
 
-/** Refused calls become notices, and calls of watched publishers are recorded. */
+/** Records rejected calls as notices, and calls of watched publishers as live calls. */
 export const observeOfferCalls = (records: CallRecords): HotObserver => ({
   failed: (request, err) => noteRefusal(request, err, records),
   answered: (request, { status, body }, ms) =>

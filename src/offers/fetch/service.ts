@@ -47,20 +47,26 @@ import { createUserCappedFetch } from './user-capped-fetch.ts';
 
 /** Calls for offers of units. */
 export type UnitCalls = {
-  /** The answer's JSON, after the session is committed. Errors: unavailable. */
+  /**
+   * Returns the response as JSON after the session is committed.
+   * @throws AppError unavailable
+   */
   fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Pieces>;
   /**
-   * The same at several placements, of which none shows an offer, a campaign or an exclusion group of another. The
-   * first ones choose first.
+   * Fetches offers for several placements, which do not share offers, campaigns or exclusion groups. Earlier placements
+   * take precedence.
    */
   fetchSeveral: (publisher: Publisher, placements: SeveralPlacements, trace: Trace | null) => Promise<Pieces>;
-  /** How many offers `fetchSeveral` would show at each placement. Nothing is stored, counted or reserved. */
+  /** Number of offers that `fetchSeveral` would show at each placement. Nothing is stored, counted or reserved. */
   count: (publisher: Publisher, placements: readonly { request: FetchOffersRequest }[]) => Promise<number[]>;
 };
 
 /** Calls for the offerwall. */
 export type WallCalls = {
-  /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
+  /**
+   * Returns all offers of an offerwall after its session is committed.
+   * @throws AppError unavailable
+   */
   decideWall: (
     publisher: Publisher,
     request: FetchOffersRequest,
@@ -69,14 +75,14 @@ export type WallCalls = {
   renderWall: Renderer['renderWall'];
 };
 
-/** Decides which offers are shown, commits the session, and renders the answer. */
+/** Decides which offers are shown, commits the session, and renders the response. */
 export type OfferService = UnitCalls &
   WallCalls & {
     explain: Explain;
     drain: () => Promise<void>;
   };
 
-/** What fetches are decided, committed and measured with. */
+/** Dependencies of deciding, committing and measuring fetches. */
 type FetchSources = InputSources & {
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -133,7 +139,7 @@ export function createOfferService(sources: FetchSources): OfferService {
     return measured(pending, await pathOf(pending).add(pending));
   }
 
-  /** They are decided in their order, in one batch as a rule: all are added in one turn. */
+  /** The fetches are decided in order, usually in one batch, because all are added in the same turn. */
   async function commitSeveral(first: PendingFetch, call: readonly PendingFetch[]): Promise<FetchResult[]> {
     for (const pending of call) pending.placement = await placementOf(pending);
     if (userKeys.isRotating) await movingUsers.move(first);
@@ -166,7 +172,7 @@ type UnitCallDeps = {
   late: LateAnswers;
 };
 
-/** Calls for offers of units, each answered by its deadline. */
+/** Calls for offers of units, which are answered by their deadline. */
 function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late }: UnitCallDeps): UnitCalls {
   return {
     fetch: (publisher, request, trace) => {
@@ -184,7 +190,9 @@ function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late 
       const call = openCall(first, placements);
       const joined = (answers: readonly Pieces[]): Pieces =>
         joinAnswers(placements.map(({ name }, index) => ({ name, answer: answers[index] as Pieces })));
-      const answer = commitSeveral(first, call).then((results) => joined(results.map((one) => one.answer as Pieces)));
+      const answer = commitSeveral(first, call).then((results) =>
+        joined(results.map((result) => result.answer as Pieces)),
+      );
       return inTime(request, answer, () => joined(call.map(late.expireAndAnswer)));
     },
     count: (publisher, placements) => {
@@ -206,7 +214,7 @@ function traceDecision({ trace, decision }: PendingFetch, { id, emptyReason, off
   });
 }
 
-/** Counts a fetch that was committed. */
+/** Measures a committed fetch. */
 function measure(
   { fetchMeter, outcomes }: FetchSources,
   { dev, decision, expired, surface }: PendingFetch,
@@ -218,9 +226,9 @@ function measure(
   fetchMeter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
 }
 
-/** Answers of fetches whose deadline has passed, and the sessions that were committed for them all the same. */
+/** Empty responses to fetches after their deadline, and the sessions that are committed for them nevertheless. */
 type LateAnswers = {
-  /** The empty answer that is sent on the deadline. Its session is stored, empty, if it can be written after all. */
+  /** Returns the empty response that is sent at the deadline. If the session is committed later, it is emptied. */
   expireAndAnswer: (pending: PendingFetch) => Pieces;
   emptyExpired: EmptyExpired;
   drain: () => Promise<void>;
@@ -259,10 +267,10 @@ function createLateAnswers(
   };
 }
 
-/** Part of a deadline that is left for writing and sending the answer (milliseconds). */
+/** Part of a deadline that is reserved for writing and sending the response (milliseconds). */
 const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
 
-/** The answer if it is there in time, else what `late` gives. A failure in time stays one. */
+/** Returns the response if it is ready in time, else that of `late`. A failure in time is passed on. */
 function inTime<Answer>(
   { timeoutMs }: FetchOffersRequest,
   answer: Promise<Answer>,

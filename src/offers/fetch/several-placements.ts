@@ -7,15 +7,15 @@ import { type FetchOffersRequest, noteUnknownTheme, noticesOf, readThemeName, re
 import { type FetchBody, type FetchOffersQuery, maxCallPlacements } from './request-schema.ts';
 import type { Note } from './tolerant-input.ts';
 
-/** The placements of one call, by their names as given, with what is asked for at each. */
+/** Placements of a call by their original names, with the request for each. */
 export type SeveralPlacements = readonly [PlacementRequest, ...PlacementRequest[]];
 
 type PlacementRequest = { name: string; request: FetchOffersRequest };
 
 /**
- * Reads the placements of a call of an identified caller. Entries and members that cannot be read are ignored and
- * noted. Returns null where the call names no placement in this way.
- * @throws AppError as `readFetchOffers`
+ * Reads the placements of a call of an identified caller. Unreadable entries and members are ignored and noted. Returns
+ * null if the call has no list of placements.
+ * @throws AppError errors of `readFetchOffers`
  */
 export function readSeveralPlacements(
   request: FastifyRequest,
@@ -35,16 +35,16 @@ export function readSeveralPlacements(
     const themePath = `${path}/theme_id`;
     const themeId = readThemeName(theme, note, themePath);
     const own = noteUnknownTheme(publisher, themeId, note, themePath) ? null : themeId;
-    const one = { ...shared, placement, count, themeId: own ?? shared.themeId };
-    return { name, request: resources === null ? one : keepToKey(resources, one) };
+    const placementRequest = { ...shared, placement, count, themeId: own ?? shared.themeId };
+    return { name, request: resources === null ? placementRequest : keepToKey(resources, placementRequest) };
   });
   return placements as [PlacementRequest, ...PlacementRequest[]];
 }
 
 type Entry = {
-  /** As the call has it. */
+  /** Name as in the call. */
   name: string;
-  /** Normalised. */
+  /** Normalised name. */
   placement: string;
   count: number | null;
   theme: unknown;
@@ -96,5 +96,5 @@ function readCount(value: unknown, path: string, note: Note): number | null {
   return null;
 }
 
-/** Most offers of one placement (count), as `offersPerResponse` has it. */
+/** Maximum number of offers for a placement, as for `offersPerResponse`. */
 const maxCount = 10;

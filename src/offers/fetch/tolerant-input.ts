@@ -2,17 +2,17 @@ import type { TObject, TSchema } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/names.ts';
 import { createPartCheck } from '../../platform/http/validation.ts';
 
-/** Says that a field of a request was ignored or dropped, and why; `path` as in the details of an error. */
+/** Reports that a field of a request was ignored or dropped, and why. `path` has the format of an error's details. */
 export type Note = (path: string, message: string) => void;
 
-/** Notices of values that a schema cannot judge. */
+/** Notices of values that a schema cannot validate. */
 export const noAddress = 'ignored: not an IP address';
 export const noLanguage = 'ignored: not a language tag, such as de or pt-BR';
 
-/** Fields whose unreadable values refuse a call instead of counting as absent (docs/reading-input.md#requests). */
+/** Fields whose unreadable values reject a call instead of counting as absent (docs/reading-input.md#requests). */
 const strictFields: ReadonlySet<string> = new Set(['loyaltyboost', 'creative', 'campaignId', 'publisher_id']);
 
-/** Fields that are read elsewhere: keys by the authenticator, the placement where its default applies. */
+/** Fields that are handled elsewhere: keys by the authenticator, and the placement together with its default. */
 const silentFields: ReadonlySet<string> = new Set(['key', 'api_key', 'accountId', 'placement']);
 
 const noTextOrNumber = (maxLength: number): string =>
@@ -41,9 +41,9 @@ const unreadable: Readonly<Record<string, string>> = {
 const queryPath = '/querystring';
 
 /**
- * Creates the intake of optional request values: what is empty, `null` or unreadable in the query or the body is
- * removed and noted. A valid request costs one run of the compiled schema, as for any other route.
- * @throws AppError invalid_request for an unreadable value of a field that refuses calls
+ * Creates a check of optional request values that removes and notes empty, `null` and unreadable values in query and
+ * body. A valid request costs one run of the compiled schema, as for any other route.
+ * @throws AppError invalid_request for an unreadable value of a field that rejects calls
  */
 export function createTolerantCheck(schemas: {
   body: TObject;
@@ -62,7 +62,7 @@ type Fields = Record<string, unknown>;
 
 function objectOf(body: unknown, note: Note): Fields {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
-  // A PHP program writes an empty payload as `[]`.
+  // PHP programs encode an empty payload as `[]`.
   if (body !== undefined) note('', 'ignored: the body is not a JSON object');
   return {};
 }
@@ -91,11 +91,11 @@ function createFieldCheck(schema: TObject, part: 'body' | 'querystring') {
   };
 }
 
-/** Removes `null`, and empty text of the fields that the schema names. Other fields are the publisher's own. */
-function removeEmpty(fields: Fields, known: Fields, note: Note): void {
+/** Removes `null`, and empty texts of fields in the schema. Other fields are the publisher's own. */
+function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
-    const isBlank = typeof value === 'string' && isEmpty(value, name) && Object.hasOwn(known, name);
+    const isBlank = typeof value === 'string' && isEmpty(value, name) && Object.hasOwn(schemaFields, name);
     if (value !== null && !isBlank) continue;
     delete fields[name];
     if (!silentFields.has(name)) note(name.slice(0, 64), value === null ? 'ignored: null' : 'ignored: empty');
@@ -103,6 +103,6 @@ function removeEmpty(fields: Fields, known: Fields, note: Note): void {
   }
 }
 
-/** Whether text is empty. Blanks state a consent that nobody knows, and so refuse it. */
+/** Whether text is empty. For `consent`, blanks count as an unknown value, which refuses it. */
 const isEmpty = (text: string, name: string): boolean =>
   text === '' || (text.charCodeAt(0) <= 32 && name !== 'consent' && text.trim() === '');

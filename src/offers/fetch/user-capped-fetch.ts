@@ -16,14 +16,14 @@ import { profilesBeside } from './profiles.ts';
 
 type UserCappedFetchDeps = FetchPathDeps & {
   eventsStoredUntil: () => number;
-  /** Takes the fetches that must be decided with a locked history. */
+  /** Path for fetches that must be decided with a locked history. */
   capped: FetchPath;
 };
 
 /**
- * Fetches to which frequency caps apply, but no totals: decided with the histories as they are, without a lock, and
- * committed by one statement, which checks the histories that get a reservation. Where one was written meanwhile, the
- * fetch is decided once more, in a transaction that locks it.
+ * Fetch path for fetches with frequency caps but without totals. They are decided with the current histories, without a
+ * lock, and committed by one statement that checks the histories that get a reservation. If one was written meanwhile,
+ * the fetch is decided again in a transaction that locks it.
  */
 export function createUserCappedFetch(deps: UserCappedFetchDeps): FetchPath {
   const { pool, dbHealth, now, batchMeters, renderer, late, eventsStoredUntil, capped } = deps;
@@ -68,5 +68,5 @@ export function createUserCappedFetch(deps: UserCappedFetchDeps): FetchPath {
   return { add: batcher.add, drain: batcher.drain };
 }
 
-/** Frequency caps apply to users only. */
+/** Frequency caps apply only to fetches with a user. */
 const keyOf = ({ userKey }: PendingFetch): string => userKey as string;

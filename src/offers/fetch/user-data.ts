@@ -2,9 +2,9 @@ import { type EraseWithSessions, exportBySessions, type FindSessions } from '../
 import { eraseAttributeValues } from '../../reports/corrections.ts';
 
 /**
- * Sessions of a user until a time, at most `limit`. By `pub_user_id`: those that name it, and those without a
- * `pub_user_id` of the same fingerprints. By `ad_fp`: those of the fingerprint, whatever user they name. By e-mail
- * address or its hash: those that name the hash, whatever user they name.
+ * Finds sessions of a user until a time, up to `limit`. By `pub_user_id`: sessions with it, and sessions without a
+ * `pub_user_id` that have the same fingerprints. By `ad_fp`: sessions with the fingerprint, whatever user they name. By
+ * e-mail address or its hash: sessions with the hash, whatever user they name.
  */
 export const findUserSessions: FindSessions = ({ publisherId, namedBy, identifier, userKeys }, until, limit) => {
   const values = [publisherId, userKeys, until, limit ?? null];
@@ -17,13 +17,15 @@ const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId
 const byUserKeySql = `
 select ${columns} from sessions where publisher_id = $1 and user_key = any($2::uuid[]) and created_at <= $3 limit $4`;
 
-/* As the index `sessions_email_key` has it. Values of fetches cannot imitate it: JSON escapes their quotes. */
+/**
+ * Must match the index `sessions_email_key`. Values of fetches cannot imitate it, because JSON escapes their quotes.
+ */
 const byEmailKeySql = `
 select ${columns} from sessions
 where publisher_id = $1 and strpos(decision, '"emailKey":"') > 0
   and substring(decision from '"emailKey":"([0-9a-f-]{36})"') = any($2::text[]) and created_at <= $3 limit $4`;
 
-/* Unnamed sessions come first: their fingerprints are known only as long as a session that names the user is left. */
+/** Sessions without a user id come first: their fingerprints are known only while a session of the user remains. */
 const byPubUserIdSql = `
 with named as materialized (
   select day, id, user_key, pub_user_id from sessions
@@ -42,8 +44,8 @@ select ${columns} from named
 limit $4`;
 
 /**
- * Removes from sessions what names the user or was given by the publisher. Must come first in its transaction: it may
- * wait for a rollup, and rows of the user that were locked before would block other requests meanwhile.
+ * Removes the user's identifiers and the publisher's attributes from sessions. Must come first in its transaction: it
+ * may wait for a rollup, and rows locked before it would block other requests meanwhile.
  */
 export const eraseSessions: EraseWithSessions = async (executor, sessions, { nowMs }) => {
   const days = sessions.map(({ day }) => day);
@@ -60,7 +62,7 @@ export const eraseSessions: EraseWithSessions = async (executor, sessions, { now
   return { sessions: rowCount ?? 0 };
 };
 
-/** The user's sessions. */
+/** Exports the user's sessions. */
 export const exportSessions = exportBySessions(
   `select id as session_id, created_at, placement, pub_user_id, country,
     decision::json -> 3 ->> 'region' as region, decision::json -> 3 ->> 'city' as city, device, os, language,

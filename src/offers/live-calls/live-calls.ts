@@ -13,30 +13,34 @@ import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What was ignored or dropped of the request; null: nothing. */
+    /** Ignored and dropped values of the request; null if there are none. */
     notes: ErrorDetail[] | null;
   }
 }
 
 /**
- * Calls of publishers that are being watched (docs/reference/debugging.md#live-calls). Any process may take a call and
- * any other show it: who is watched stands in a table that all of them read, and calls are written in groups by a
- * background job.
+ * Calls of watched publishers (docs/interface.md#live-calls). Any process may receive a call, and any other may show
+ * it. A table that all processes read lists the watched publishers, and a background job writes calls in groups.
  */
 export type LiveCalls = {
   isAnyWatched: () => boolean;
   isWatched: (publisherId: number) => boolean;
-  /** @param read called where there is room for the call */
+  /**
+   * Adds a call.
+   * @param read called if there is room for the call
+   */
   add: (publisherId: number, read: () => LiveCall) => void;
-  /** Has the calls of a publisher recorded by all processes for the next seconds; repeated while they are shown. */
+  /** Makes all processes record the calls of a publisher for the next seconds. Repeated while they are shown. */
   watch: (executor: Executor, publisherId: number) => Promise<void>;
-  /** Writes what was recorded and learns who is watched. What cannot be written is lost. */
+  /** Writes the recorded calls and reads the watched publishers. Calls that cannot be written are lost. */
   sync: (executor: Executor) => Promise<void>;
 };
 
-/** A page that is open asks again before this is over (milliseconds). */
+/** Duration of a watch (milliseconds). An open page renews it earlier. */
 const watchMs = 15_000;
-/** Calls recorded of one publisher between two writes (count), and refused ones while no page shows them. */
+/**
+ * Maximum number of calls of a publisher recorded between two writes, and of rejected ones while no page shows them.
+ */
 const maxOfPublisher = 25;
 const maxUnwatched = 5;
 
@@ -66,7 +70,7 @@ export function createLiveCalls(now: () => number): LiveCalls {
       counts = new Map();
       if (recorded.length > 0) await writeCalls(executor, recorded, now());
       const read = await readWatched(executor, now());
-      // What this process began to watch while the database was asked.
+      // Includes publishers that this process began to watch during the query.
       for (const [publisherId, untilMs] of watched)
         if (untilMs > Math.max(now(), read.get(publisherId) ?? 0)) read.set(publisherId, untilMs);
       watched = read;
@@ -74,15 +78,15 @@ export function createLiveCalls(now: () => number): LiveCalls {
   };
 }
 
-/** Longer answers are not shown (bytes). */
+/** Maximum size of a response that is shown (bytes). */
 const maxAnswerBytes = 256 * 1024;
 
 type RecordDeps = { liveCalls: LiveCalls; catalog: CatalogStore; now: () => number };
 
-/** What a call was answered. `ms`: the service took so long. */
+/** Response to a call. `ms` is the duration in the service. */
 type Answered = { status: number; ms: number; body: () => unknown };
 
-/** Records the calls of the routes of a plugin. */
+/** Records the calls of a plugin's routes. */
 export function recordLiveCalls(app: App, deps: RecordDeps): void {
   app.decorateRequest('notes', null);
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
@@ -91,7 +95,7 @@ export function recordLiveCalls(app: App, deps: RecordDeps): void {
   });
 }
 
-/** Records the refused calls of management, without what they sent: it may be a secret. */
+/** Records rejected management calls without their content, which may be a secret. */
 export function recordRefusedManagement(app: App, deps: RecordDeps): void {
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
     if (isRefused(status) && request.url.startsWith(managementPath))
@@ -105,8 +109,8 @@ const managementPath = '/manage/';
 const isRefused = (status: number): boolean => status >= 400;
 
 /**
- * Records a call by the key that it presents: any of a watched publisher, a refused one always. Costs two comparisons
- * while nobody watches and nothing is refused.
+ * Records a call for the owner of its key: all calls of a watched publisher, and all rejected ones. It costs two
+ * comparisons while nobody watches and nothing is rejected.
  */
 export function recordLiveCall(
   request: FastifyRequest,
@@ -122,19 +126,19 @@ export function recordLiveCall(
     liveCalls.add(publisherId, () => callOf(request, answered));
 }
 
-/** Whose call with an unknown key must be; null where there are several publishers. */
+/** The publisher of calls with an unknown key, or null if there are several publishers. */
 function onlyPublisher({ publishers }: Snapshot): number | null {
   const [first, second] = publishers.keys();
   return second === undefined ? (first ?? null) : null;
 }
 
 function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered): LiveCall {
-  const { shown: query, hiddenTexts: ofQuery } = maskRequest(request.query);
+  const { visible: query, hiddenTexts: ofQuery } = maskRequest(request.query);
   const sent = request.url.startsWith(managementPath) ? null : request.body;
-  const { shown: body, hiddenTexts: ofBody } = maskRequest(sent);
-  const given = parsed(payload()) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
-  const sessionId = given?.data?.session_id;
-  const answer = maskAnswer(given, new Set([...ofQuery, ...ofBody])) as typeof given;
+  const { visible: body, hiddenTexts: ofBody } = maskRequest(sent);
+  const response = parsed(payload()) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
+  const sessionId = response?.data?.session_id;
+  const answer = maskAnswer(response, new Set([...ofQuery, ...ofBody])) as typeof response;
   return {
     method: request.method,
     path: pathWithoutUsers(request.url.split('?', 1)[0] as string),
@@ -149,7 +153,7 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
   };
 }
 
-/** The answer as an object; null: it is no JSON, or too long. */
+/** Parses the response; null if it is not JSON, or too long. */
 function parsed(payload: unknown): object | null {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return null;
   if (payload.length > maxAnswerBytes) return null;

@@ -1,48 +1,53 @@
-/*
- * What a recorded call may show (docs/reference/debugging.md#live-calls): neither secrets nor what identifies a user.
- * Attributes of the publisher are shown, as reports show them, unless their name or value looks like either.
+/**
+ * Masks recorded calls (docs/interface.md#live-calls): neither secrets nor values that identify a user are shown. The
+ * publisher's attributes are shown, as in reports, unless their name or value looks like one of these.
  */
 
 const hidden = '•••';
 
-/** Names of fields that hold a secret or identify a user. */
+/** Names of fields that contain a secret or identify a user. */
 const hiddenNames = [
   'key$|^(ad_fp|adpx_fp|fingerprint|ip|c_id|click_id)$|user(?!_agent)|name$|birth',
   'mail|phone|mobile|address|street|zip|postal|token|secret|passw|auth|cookie|iban|card',
   'coupon|^(codes|shared)$|fallback_code',
 ];
 const hiddenName = new RegExp(hiddenNames.join('|'), 'i');
-/** In answers, which name campaigns and advertisers too. */
+/** The same for responses, which also name campaigns and advertisers. */
 const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret|coupon|^codes$/i;
 
-/** Read of a text (characters): more is not shown of it, and the pattern takes a time that grows with its square. */
+/**
+ * Number of characters of a text that are examined. The rest is not shown, and the pattern's time grows with the
+ * square.
+ */
 const maxRead = 256;
 const personalText = /[^\s@]+@[^\s@]+\.[^\s@]+|^\+?[\d\s()-]{9,}$|^\d{1,3}(\.\d{1,3}){3}$|^[\w+/.-]{40,}$/;
 const urlQuery = /(https?:\/\/[^\s"'<>?]+)\?[^\s"'<>]*/g;
 
-/** Longest text (characters), list (items) and nesting that is shown. */
+/** Maximum length of a text (characters), number of list items, and nesting depth that are shown. */
 const maxText = 200;
 const maxItems = 50;
 const maxDepth = 8;
-/** Texts looked for in an answer (count). Of a request that hides more, the answer is hidden as a whole. */
+/**
+ * Maximum number of hidden texts that are searched in a response. If a request has more, the whole response is hidden.
+ */
 const maxHiddenTexts = 200;
 
-export type Masked = { shown: unknown; hiddenTexts: ReadonlySet<string> };
+export type Masked = { visible: unknown; hiddenTexts: ReadonlySet<string> };
 
-/** The fields of a request, and the texts of those that were hidden. */
+/** Returns the masked fields of a request, and the texts that were hidden. */
 export function maskRequest(fields: unknown): Masked {
   const hiddenTexts = new Set<string>();
-  const shown = walk(fields, (name, value, holder) => {
+  const visible = walk(fields, (name, value, holder) => {
     const isHidden = hiddenName.test(name) && !(name === 'name' && holder === 'placements');
     if (!isHidden && !(typeof value === 'string' && personalText.test(value.slice(0, maxRead)))) return value;
     if (value === null || value === '') return value;
     for (const text of textsIn(value)) if (text.length > 1) hiddenTexts.add(text);
     return hidden;
   });
-  return { shown, hiddenTexts };
+  return { visible, hiddenTexts };
 }
 
-/** The fields of an answer, without what its request had hidden, such as a first name in the copy. */
+/** Returns the masked fields of a response, without texts hidden in its request, such as a first name in the copy. */
 export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): unknown {
   if (hiddenTexts.size > maxHiddenTexts) return hidden;
   return walk(fields, (name, value) => {
@@ -56,13 +61,13 @@ export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): u
 
 const textsIn = (value: unknown): string[] =>
   typeof value === 'object' && value !== null
-    ? Object.values(value).flatMap((one) => (typeof one === 'object' ? [] : [String(one)]))
+    ? Object.values(value).flatMap((item) => (typeof item === 'object' ? [] : [String(item)]))
     : [String(value)];
 
-/** `holder`: the name of the field that a field is in. */
+/** Masks a value. `holder` is the name of the enclosing field. */
 type Mask = (name: string, value: unknown, holder: string) => unknown;
 
-/** Copies a value, with `change` applied to each field and list item, and long texts cut. */
+/** Copies a value, applies `change` to each field and list item, and truncates long texts. */
 function walk(value: unknown, change: Mask, name = '', holder = '', depth = 0): unknown {
   const changed = change(name, value, holder);
   if (typeof changed === 'string')

@@ -4,12 +4,12 @@ import { minuteMs } from '../../platform/lib/time.ts';
 import type { LiveCalls } from './live-calls.ts';
 import { type KeptCall, readCalls, refusedKeptMs } from './store.ts';
 
-/** How far back a stream begins (milliseconds). */
+/** How far back a stream starts (milliseconds). */
 export const lookbackMs = minuteMs;
-/** Calls read at once. */
+/** Maximum number of calls read at once. */
 const maxNew = 200;
 
-/** Where calls are read: the database, and who has them recorded. */
+/** Sources of calls: the database, and the recorder. */
 export type CallSources = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -18,20 +18,21 @@ export type CallSources = {
 };
 
 /**
- * @returns a function that returns the calls of a publisher which it has not returned before, oldest first; at first
- * those of the last minute, and the refused ones of the last hour. They are written in groups, so a later one may come
- * earlier
+ * Creates a reader of new calls.
+ * @returns a function that returns a publisher's calls since its last result, oldest first. The first result has those
+ * of the last minute, and rejected ones of the last hour. Calls are written in groups, so they may be slightly out of
+ * order
  */
 export function newCalls({ pool, now }: CallSources, publisherId: number): () => Promise<KeptCall[]> {
-  let known = new Map<string, number>();
+  let returnedCalls = new Map<string, number>();
   let refusedSinceMs = now() - refusedKeptMs;
   return async () => {
     const sinceMs = now() - lookbackMs;
-    const given = { sinceMs, refusedSinceMs, except: [...known.keys()], limit: maxNew };
-    const fresh = await readCalls(pool, publisherId, given);
+    const query = { sinceMs, refusedSinceMs, except: [...returnedCalls.keys()], limit: maxNew };
+    const fresh = await readCalls(pool, publisherId, query);
     refusedSinceMs = sinceMs;
-    known = new Map([...known, ...fresh.map(({ id, at }) => [id, at.getTime()] as const)]);
-    for (const [id, atMs] of known) if (atMs < sinceMs) known.delete(id);
+    returnedCalls = new Map([...returnedCalls, ...fresh.map(({ id, at }) => [id, at.getTime()] as const)]);
+    for (const [id, atMs] of returnedCalls) if (atMs < sinceMs) returnedCalls.delete(id);
     return fresh;
   };
 }

@@ -39,7 +39,7 @@ const schema = {
   },
 };
 
-/** `checkKey`: whether the key of a stream still may. */
+/** Dependencies of the stream. `checkKey` tells whether its key is still valid. */
 type StreamDeps = CallSources & {
   auth: Authenticator<Caller>;
   catalog: CatalogStore;
@@ -47,7 +47,7 @@ type StreamDeps = CallSources & {
   logger: Logger;
 };
 
-/** The calls of a publisher as they come (docs/reference/debugging.md#live-calls). */
+/** Stream of a publisher's calls (docs/interface.md#live-calls). */
 export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger, ...sources }: StreamDeps) {
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
@@ -66,24 +66,27 @@ export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger
       next: async () => {
         if (!sources.dbHealth.isUp()) return [];
         await sources.liveCalls.watch(sources.pool, publisherId);
-        const fresh = (await read()).map((one) => ({ one, placements: placementsOf(one.call, defaultPlacement()) }));
-        const wanted = fresh.filter(({ one, placements }) => isAsked(request.query, one.call, placements));
-        const earlier = wanted.filter(({ one }) => one.at.getTime() < openedMs).length;
+        const fresh = (await read()).map((entry) => ({
+          entry,
+          placements: placementsOf(entry.call, defaultPlacement()),
+        }));
+        const matching = fresh.filter(({ entry, placements }) => isAsked(request.query, entry.call, placements));
+        const earlier = matching.filter(({ entry }) => entry.at.getTime() < openedMs).length;
         const skipped = last === null ? 0 : Math.max(0, earlier - last);
         last = null;
-        return wanted.slice(skipped).map(({ one, placements }) => eventOf(one, placements));
+        return matching.slice(skipped).map(({ entry, placements }) => eventOf(entry, placements));
       },
     });
     return reply;
   });
 }
 
-/** Where a call asked for offers; a fetch that names no placement asked at the default one. */
+/** Placements that a call requested offers for. A fetch without a placement used the default one. */
 function placementsOf(call: LiveCall, defaultPlacement: string | null): string[] {
-  const given = { ...asObject(call.query), ...asObject(call.body) };
-  const listed = Array.isArray(given.placements) ? given.placements.map((one) => asObject(one).name) : [];
-  const named = [given.placement, ...listed].filter((name) => typeof name === 'string' && name !== '');
-  if (named.length > 0) return named.map((name) => normaliseName(name as string));
+  const fields = { ...asObject(call.query), ...asObject(call.body) };
+  const listed = Array.isArray(fields.placements) ? fields.placements.map((item) => asObject(item).name) : [];
+  const placementNames = [fields.placement, ...listed].filter((name) => typeof name === 'string' && name !== '');
+  if (placementNames.length > 0) return placementNames.map((name) => normaliseName(name as string));
   return defaultPlacement !== null && isFetch(call) ? [defaultPlacement] : [];
 }
 

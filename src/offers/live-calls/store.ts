@@ -2,34 +2,37 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 
-/** A call with its answer, masked. */
+/** A call with its response, masked. */
 export type LiveCall = {
   method: string;
-  /** Without its query. */
+  /** Path without the query. */
   path: string;
   status: number;
-  /** Of the service, until the answer was sent (milliseconds). */
+  /** Duration in the service until the response was sent (milliseconds). */
   ms: number;
   query: unknown;
   body: unknown;
   answer: unknown;
-  /** Code and message of a refusal. */
+  /** Code and message of a rejection. */
   error: { code: string; message: string; details?: readonly ErrorDetail[] } | null;
-  /** What was ignored or dropped. */
+  /** Ignored and dropped values. */
   notes: readonly ErrorDetail[];
-  /** Made by a fetch, or that of perks. */
+  /** Session of a fetch, or the session that a perks call refers to. */
   sessionId: string | null;
 };
 
-/** Whether the call made its session; those of perks only name it. */
+/** Whether the call created its session. Perks calls only refer to one. */
 export const isFetch = ({ path, sessionId }: LiveCall): boolean => sessionId !== null && path.startsWith('/native/');
 
-/** A call as it is read again. */
+/** A stored call. */
 export type KeptCall = { id: string; at: Date; call: LiveCall };
 
 export type RecordedCall = { id: string; publisherId: number; atMs: number; refused: boolean; call: LiveCall };
 
-/** Calls are kept this long, and refused ones longer, as a page need not be open for them (milliseconds). */
+/**
+ * Retention of calls, and of rejected calls, which is longer because they are recorded without an open page
+ * (milliseconds).
+ */
 const keptMs = 10 * minuteMs;
 export const refusedKeptMs = 60 * minuteMs;
 
@@ -41,7 +44,7 @@ export async function writeWatch(executor: Executor, publisherId: number, untilM
   await executor.query(watchSql, [publisherId, new Date(untilMs)]);
 }
 
-/** Who is watched, and until when. */
+/** Reads the watched publishers, and the end of their watch. */
 export async function readWatched(executor: Executor, nowMs: number): Promise<Map<number, number>> {
   const { rows } = await executor.query<{ publisher_id: number; until: Date }>({
     name: 'live_watches',
@@ -82,7 +85,7 @@ export async function deleteOldCalls(executor: Executor, nowMs: number): Promise
   );
 }
 
-/** The last calls of a publisher since a time, refused ones since another, except given ids; oldest first. */
+/** Reads a publisher's last calls since a time, and rejected ones since another, without given ids; oldest first. */
 export async function readCalls(
   executor: Executor,
   publisherId: number,

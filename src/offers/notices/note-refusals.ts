@@ -6,7 +6,7 @@ import type { Notices } from './notices.ts';
 
 type NoticeDeps = { catalog: CatalogStore; notices: Notices; now: () => number };
 
-/** Makes a notice of a request that is refused, where its key says whose it is. */
+/** Adds a notice of a rejected request if its key identifies the publisher. */
 export function noteRefusal(request: FastifyRequest, err: unknown, { catalog, notices, now }: NoticeDeps): void {
   const error = toAppError(err);
   if (error.status >= 500 || error.status === 429 || error.status === 401) return;

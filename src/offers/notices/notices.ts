@@ -4,17 +4,22 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { type Notice, writeNotices } from './write-notices.ts';
 
 /**
- * What was ignored, dropped or refused of offer requests, listed for the publisher on the live page
- * (docs/reference/debugging.md#notices). Collected in memory and written by a background job.
+ * Ignored, dropped and rejected values of offer requests, listed for the publisher on the live page
+ * (docs/interface.md#notices). They are collected in memory and written by a background job.
  */
 export type Notices = {
-  /** @param detail `path` as in the details of an error; '' where it is the request as a whole */
+  /**
+   * Adds a notice.
+   * @param detail `path` has the format of an error's details; '' for the whole request
+   */
   add: (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
-  /** Writes what was collected. What cannot be written is lost. */
+  /** Writes the collected notices. If that fails, they are lost. */
   write: (executor: Executor) => Promise<void>;
 };
 
-/** Different notices collected between two writes (count), of one publisher and in all: anybody can cause them. */
+/**
+ * Maximum number of different notices between two writes, per publisher and in total, because anybody can cause them.
+ */
 const maxOfPublisher = 50;
 const maxPublishers = 1000;
 
@@ -25,9 +30,9 @@ export function createNotices(now: () => number): Notices {
       if (!collected.has(publisherId) && collected.size >= maxPublishers) return;
       const ofPublisher = getOrInsert(collected, publisherId, () => new Map<string, Notice>());
       const name = `${path} ${message}`;
-      const known = ofPublisher.get(name);
-      if (known === undefined && ofPublisher.size >= maxOfPublisher) return;
-      const count = (known?.count ?? 0) + 1;
+      const existing = ofPublisher.get(name);
+      if (existing === undefined && ofPublisher.size >= maxOfPublisher) return;
+      const count = (existing?.count ?? 0) + 1;
       ofPublisher.set(name, { publisherId, path, message, refused, count, lastAtMs: now() });
     },
     write: async (executor) => {

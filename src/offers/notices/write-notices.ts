@@ -10,15 +10,15 @@ export type Notice = {
   lastAtMs: number;
 };
 
-/** Notices kept of one publisher (count), and for how long (milliseconds). */
+/** Maximum number of stored notices of a publisher, and their retention (milliseconds). */
 const maxKept = 100;
 const keptMs = dayMs;
 
-/** Longest texts (characters), as the table has them. */
+/** Maximum lengths of texts (characters), as in the table. */
 const maxPath = 200;
 const maxMessage = 500;
 
-/* Rows in the order of the key: two processes that write the same ones lock them in a consistent order. */
+/** Rows are sorted by key, so that two processes that write the same rows lock them in a consistent order. */
 const insertSql = `
 insert into request_notices (publisher_id, path, message, refused, count, last_at)
 select publisher_id, path, message, bool_or(refused), sum(count), max(last_at)
@@ -43,7 +43,7 @@ delete from request_notices where (publisher_id, path, message) in (
   ) n
 )`;
 
-/** Adds notices to those kept, of which each publisher's newest remain. */
+/** Adds notices to the stored ones, and keeps only each publisher's newest. */
 export async function writeNotices(executor: Executor, notices: readonly Notice[]): Promise<void> {
   await executor.query(insertSql, [
     notices.map(({ publisherId }) => publisherId),

@@ -2,11 +2,11 @@ import type { DecisionInput } from '../../decision/types.ts';
 import type { Model, RateModel } from '../../learning/model.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 
-/** Rankings that the one in use can be compared with. */
+/** Rankings that the current one can be compared with. */
 export const alternatives = ['weights', 'no_context', 'without_campaign'] as const;
 export type Alternative = { ranking: (typeof alternatives)[number]; campaignId: number | null };
 
-/** A decision as another ranking would make it: by weights alone, blind to users, or without a campaign. */
+/** Input of a decision by another ranking: by weights only, without data about users, or without a campaign. */
 export function otherwise(input: DecisionInput, { ranking, campaignId }: Alternative): DecisionInput {
   const { context, model } = input;
   if (ranking === 'no_context') return { ...input, model: withoutEffects(model) };
@@ -19,7 +19,7 @@ export function otherwise(input: DecisionInput, { ranking, campaignId }: Alterna
 
 const blind = new WeakMap<Model, Model>();
 
-/** What a model says of users is left out; what it says of offers and positions stays. */
+/** Model without effects of users' properties. Its rates of offers and positions stay. */
 const withoutEffects = (model: Model): Model =>
   getOrInsert(blind, model, () => ({
     ...model,

@@ -13,15 +13,18 @@ import { type Alternative, otherwise } from './alternatives.ts';
 import type { Observed } from './estimate.ts';
 import { type SampledSession, sampleDecided } from './sessions.ts';
 
-/** Sessions that are decided again (count), as far as that takes no longer (milliseconds). */
+/** Maximum number of sessions that are decided again, and maximum time for it (milliseconds). */
 const most = { sessions: 2000, ms: 10_000 };
-/** Sessions of each kind by which is measured how long one takes, and fewest of a stretch (count). */
+/** Minimum number of sessions of each kind in a stretch; it is also used to measure the time per session. */
 const fewest = 4;
 
-type Asked = { publisherId: number; other: Alternative; sinceMs: number; nowMs: number };
+type ObserveQuery = { publisherId: number; other: Alternative; sinceMs: number; nowMs: number };
 
-/** Decides sessions of the last days again, as they were and by another ranking. */
-export async function observe(executor: Executor, { publisherId, other, sinceMs, nowMs }: Asked): Promise<Observed[]> {
+/** Decides sessions of the last days again, by the actual ranking and by another one. */
+export async function observe(
+  executor: Executor,
+  { publisherId, other, sinceMs, nowMs }: ObserveQuery,
+): Promise<Observed[]> {
   const stretches = await findStretches(executor, sinceMs, nowMs);
   const again = createAgain(executor, publisherId, other);
   const observeStretch = async (stretch: Stretch, count: number): Promise<Observed[]> =>
@@ -38,42 +41,45 @@ export async function observe(executor: Executor, { publisherId, other, sinceMs,
   return observed;
 }
 
-/** Catalogues that are kept (count): most sessions of a stretch have one in common. */
+/** Maximum number of cached catalogues. Most sessions of a stretch share one. */
 const maxCatalogues = 2;
 
 function createAgain(executor: Executor, publisherId: number, other: Alternative) {
   const catalogues = new Map<string, Snapshot | null>();
   async function catalogueOf(stored: StoredDecision): Promise<Snapshot | null> {
     const id = catalogueIdOf(stored);
-    const known = catalogues.get(id);
-    if (known !== undefined) return known;
+    const cached = catalogues.get(id);
+    if (cached !== undefined) return cached;
     const packed = await findState(executor, id);
-    const found = packed === null ? null : await unpackCatalogue(packed);
+    const unpacked = packed === null ? null : await unpackCatalogue(packed);
     for (const oldest of catalogues.keys()) if (catalogues.size >= maxCatalogues) catalogues.delete(oldest);
-    catalogues.set(id, found);
-    return found;
+    catalogues.set(id, unpacked);
+    return unpacked;
   }
 
-  /** A model holds until the next version is read: sessions are decided again one by one, in their versions' order. */
+  /**
+   * A model is valid until the next version is read, so sessions are decided again one by one in the order of their
+   * model versions.
+   */
   return async ({ first, last }: Stretch, sessions: readonly SampledSession[]): Promise<Observed[]> => {
     const modelAt = createVersionReader(executor);
     const versionOf = ({ stored }: { stored: StoredDecision }): number => stored.inputs.modelVersion ?? 0;
-    const found: { session: SampledSession; stored: StoredDecision }[] = [];
+    const sampled: { session: SampledSession; stored: StoredDecision }[] = [];
     for (const session of sessions) {
       const stored = await findDecision(executor, publisherId, session.id);
-      // Those of a wall are pages of one list.
-      if (stored.context.surface === 'unit') found.push({ session, stored });
+      // Offerwall sessions are pages of one list.
+      if (stored.context.surface === 'unit') sampled.push({ session, stored });
     }
     const observed: Observed[] = [];
-    for (const one of found.sort((a, b) => versionOf(a) - versionOf(b))) {
-      const version = versionOf(one);
+    for (const entry of sampled.sort((a, b) => versionOf(a) - versionOf(b))) {
+      const version = versionOf(entry);
       const [catalogue, model] = [
-        await catalogueOf(one.stored),
+        await catalogueOf(entry.stored),
         version < first || version > last ? null : await modelAt(version),
       ];
       const publisher = catalogue?.publishers.get(publisherId);
       if (publisher === undefined || model === null) continue;
-      observed.push(await observeOne(one.stored, one.session, inputWith(one.stored, publisher, model), other));
+      observed.push(await observeOne(entry.stored, entry.session, inputWith(entry.stored, publisher, model), other));
     }
     return observed;
   };
@@ -90,18 +96,18 @@ async function observeOne(
   const asItWas = await runInSlices(sampleDecisions(input, sampling));
   const ofOther = await runInSlices(sampleDecisions(otherwise(input, other), sampling));
   const inOneCurrency = amountsIn(input);
-  const shown = offerIds.map((id, at) => ({
+  const impressions = offerIds.map((id, at) => ({
     ratio: ofOther.ofAny(id, at + 1) / asItWas.ofShown(id, at + 1),
     revenueMicros: inOneCurrency(id, revenueByOffer.get(id) ?? 0),
   }));
   const filled: number[] = [];
   for (let share = ofOther.filled(1); share > 0; share = ofOther.filled(filled.length + 1)) filled.push(share);
-  return { weight, shown, filled };
+  return { weight, shown: impressions, filled };
 }
 
 /**
- * Amounts of offers in the currency that the decision compared them in, since different ones are never added. What has
- * no exchange rate counts as 0.
+ * Converts offers' amounts to the currency in which the decision compared them, because amounts in different currencies
+ * are never added. Amounts without an exchange rate count as 0.
  */
 function amountsIn({ publisher, context }: DecisionInput): (offerId: number, micros: number) => number {
   const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);

@@ -4,21 +4,21 @@ import type { Alternative } from './alternatives.ts';
 import { type Estimate, estimateOther } from './estimate.ts';
 import { observe } from './observe.ts';
 
-/** What another ranking would have earned in the last days. */
+/** Estimated earnings of another ranking in the last days. */
 export type RankingCheck = Estimate & { fromMs: number; toMs: number };
 
-/** Asks for it; results are kept for some minutes, and computed one at a time. */
+/** Computes a check. Results are cached for some minutes, and computed one at a time. */
 export type CheckRanking = (publisherId: number, other: Alternative) => Promise<RankingCheck>;
 
-/** How far back sessions are looked at (days): decisions are kept as long. */
+/** How far back sessions are evaluated (days): as long as decisions are stored. */
 const checkedDays = 7;
 
 const keptMs = 10 * minuteMs;
-/** Results that are kept (count). */
+/** Maximum number of cached results. */
 const maxKept = 100;
 
 export function createRankingCheck({ pool, now }: { pool: pg.Pool; now: () => number }): CheckRanking {
-  const kept = new Map<string, { untilMs: number; result: Promise<RankingCheck> }>();
+  const cache = new Map<string, { untilMs: number; result: Promise<RankingCheck> }>();
   let last: Promise<unknown> = Promise.resolve();
 
   async function check(publisherId: number, other: Alternative): Promise<RankingCheck> {
@@ -30,13 +30,13 @@ export function createRankingCheck({ pool, now }: { pool: pg.Pool; now: () => nu
 
   return (publisherId, other) => {
     const key = [publisherId, other.ranking, other.campaignId].join();
-    const known = kept.get(key);
-    if (known !== undefined && known.untilMs > now()) return known.result;
+    const cached = cache.get(key);
+    if (cached !== undefined && cached.untilMs > now()) return cached.result;
     const result = last.then(() => check(publisherId, other));
-    last = result.catch(() => kept.delete(key));
-    kept.delete(key);
-    kept.set(key, { untilMs: now() + keptMs, result });
-    for (const oldest of kept.keys()) if (kept.size > maxKept) kept.delete(oldest);
+    last = result.catch(() => cache.delete(key));
+    cache.delete(key);
+    cache.set(key, { untilMs: now() + keptMs, result });
+    for (const oldest of cache.keys()) if (cache.size > maxKept) cache.delete(oldest);
     return result;
   };
 }

@@ -55,7 +55,7 @@ const answer = Type.Object({
 
 type RankingCheckDeps = { dbHealth: DatabaseHealth; auth: Authenticator<Caller>; check: CheckRanking };
 
-/** What another ranking would have earned (docs/guides/how-a-decision-is-made.md#another-ranking). */
+/** Route that estimates the earnings of another ranking (docs/guides/how-a-decision-is-made.md#another-ranking). */
 export async function rankingCheckRoutes(app: App, { dbHealth, auth, check }: RankingCheckDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const schema = {

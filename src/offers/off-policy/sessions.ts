@@ -3,16 +3,16 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 
-/** A session, what its offers earned (millionths), and how many sessions it stands for. */
+/** A session with the revenue of its offers (millionths), and the number of sessions it represents. */
 export type SampledSession = { id: string; weight: number; revenueByOffer: ReadonlyMap<number, number> };
 
-/** Sessions of which nothing can be said: nothing was decided, it was withheld, or it came too late. */
+/** Empty reasons of sessions without information: nothing was decided, it was withheld, or it came too late. */
 const undecided = ['deadline', 'held_out', 'unit_off', 'percentage', 'no_campaigns'];
 
 /**
- * Sessions of a publisher in a stretch, at random: of those with revenue and of those without as many, because the
- * former are few and say most.
- * @param count of each kind, at most
+ * Samples sessions of a publisher in a stretch, the same number with and without revenue, because the former are few
+ * and have most information.
+ * @param count maximum number of each kind
  */
 export async function sampleDecided(
   executor: Executor,

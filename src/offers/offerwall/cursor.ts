@@ -2,19 +2,22 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../../platform/lib/uuid7.ts';
 import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
-/** Where an offerwall continues: its session, and how many of its offers were passed already. */
+/** Position in an offerwall: its session, and the number of offers that were passed. */
 type Cursor = { publisherId: number; sessionId: string; offset: number };
 
 export type Cursors = {
-  /** @returns 56 characters of base64url */
+  /**
+   * Creates a cursor.
+   * @returns 56 characters of base64url
+   */
   mint: (cursor: Cursor) => string;
-  /** null for text that was not signed here, and for a session that has expired. */
+  /** Reads a cursor; null if it was not signed by this service, or its session has expired. */
   read: (text: unknown, nowMs: number) => Cursor | null;
 };
 
 export const cursorPurpose = 'offerwall-cursor';
 
-/** How long a cursor is valid (milliseconds): as long as the impressions of its session are accepted. */
+/** Lifetime of a cursor (milliseconds): as long as impressions of its session are accepted. */
 const lifeMs = dayMs;
 
 const version = 1;

@@ -1,6 +1,6 @@
 import type { Offer } from '../../catalog/types.ts';
 
-/** A search; empty text and null: everything. */
+/** Filter of a wall. An empty text and null match everything. */
 export type WallFilter = { text: string; category: string | null };
 
 /** Offers whose copy, advertiser, category or tags contain every word of the text, ignoring case and accents. */
@@ -17,7 +17,7 @@ export function filterOffers(offers: readonly Offer[], { text, category }: WallF
   });
 }
 
-/** Categories of these offers, most offers first; those without one are left out. */
+/** Categories of these offers, those with most offers first. Offers without a category are ignored. */
 export function categoriesOf(offers: readonly Offer[]): string[] {
   const counts = new Map<string, number>();
   for (const { campaign } of offers)

@@ -12,11 +12,11 @@ export type OpenedLink = {
   publisher: Publisher;
 };
 
-/** What links are checked with. */
+/** Dependencies of the check of links. */
 export type LinkReader = { catalog: CatalogStore; tokens: TokenCodec; now: () => number };
 
 /**
- * Checks the tracking token in an offer's `offerwall_url`; it is valid for as long as a click.
+ * Checks the tracking token in an offer's `offerwall_url`. It is valid as long as a click.
  * @throws AppError invalid_token, offerwall_not_enabled
  */
 export function openLink({ catalog, tokens, now }: LinkReader, token: unknown): OpenedLink {
@@ -28,7 +28,10 @@ export function openLink({ catalog, tokens, now }: LinkReader, token: unknown): 
   return { token: token as string, claims: { ...claims, sessionId: claims.sessionId }, publisher };
 }
 
-/** @throws AppError offerwall_not_enabled */
+/**
+ * Requires that the publisher's offerwall is enabled.
+ * @throws AppError offerwall_not_enabled
+ */
 export function requireOfferwall(publisher: Publisher): void {
   if (!publisher.offerwallEnabled) throw new AppError('offerwall_not_enabled');
 }

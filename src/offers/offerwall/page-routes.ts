@@ -22,9 +22,9 @@ const errorPages: ErrorPages = {
 };
 
 /**
- * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's
- * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data.
- * Deciding and recording begin when its script requests offers.
+ * Hosted page of the offerwall in a browser, frame or web view: `/offerwall?t=…` from an offer's `offerwall_url`, or
+ * `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data. Offers are decided and recorded only when its
+ * script requests them.
  */
 export async function offerwallPageRoutes(
   app: App,
@@ -42,7 +42,7 @@ export async function offerwallPageRoutes(
     return publisher;
   }
 
-  /** As the session of the link asked for; null: it did not, or the database does not answer. */
+  /** Language of the link's session; null if it has none, or the database does not respond. */
   async function languageOfLink(token: unknown): Promise<string | null> {
     const { claims, publisher } = openLink(links, token);
     const find = () => findWallSession(pool, publisher.id, claims.sessionId);
@@ -64,7 +64,7 @@ export async function offerwallPageRoutes(
   };
   for (const url of paths) app.get(url, { schema: { hide: true }, config: { errorPages } }, showPage);
 
-  // For the wall that a page draws into a container of its own, behind a shadow root.
+  // For a wall that is rendered into a shadow root in a page's container.
   app.get('/offerwall/v2/style.css', { schema: { hide: true } }, async (request, reply) => {
     const query = request.query as Record<string, unknown>;
     const publisher = publisherOf(query);
@@ -80,21 +80,23 @@ export async function offerwallPageRoutes(
   });
 }
 
-/** Addresses of the page; the last two are older ones (docs/reference/fetch-offers.md#offerwall). */
+/** Paths of the page; the last two are older ones (docs/interface.md#offerwall). */
 const paths = ['/offerwall', '/offerwall/v2', '/offerwall/v2/'];
 
-/** The style sheet of a page for a shadow root, whose host stands for the page's root and body. */
+/** Style sheet of a page for a shadow root, whose host replaces the page's root and body. */
 const shadowStyle = (sheet: string): string => sheet.replace(/(^|[{}\s,])(?::root|body)(?=[{\s,])/g, '$1:host');
 
-/** As the page's offers will have it: the theme that the URL names, else that of its placement, else the default. */
+/**
+ * Theme of the page, the same as that of its offers: the one in the URL, else that of its placement, else the default.
+ */
 function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | null {
   const { theme_id: id, themeId = id, placement } = query;
-  const named = typeof themeId === 'string' ? findTheme(publisher, themeId) : null;
+  const themeOfUrl = typeof themeId === 'string' ? findTheme(publisher, themeId) : null;
   const ofPlacement = typeof placement === 'string' ? publisher.placements.get(placement)?.themeId : null;
-  return named ?? publisher.themes.get(ofPlacement ?? 0) ?? publisher.defaultTheme;
+  return themeOfUrl ?? publisher.themes.get(ofPlacement ?? 0) ?? publisher.defaultTheme;
 }
 
-/** The page around the offerwall, in the language of the reader; its script fills it. */
+/** Page around the offerwall in the reader's language; its script fills it. */
 function renderPage({ style, scriptPath }: { style: string; scriptPath: string }): string {
   const title = t('endUser.offerwall.title');
   return pageOf({

@@ -17,7 +17,7 @@ import type { Notices } from '../notices/notices.ts';
 import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
-/** Offers of one page, where the caller names no number, and at most (count). */
+/** Default and maximum number of offers on a page. */
 const defaultLimit = 20;
 const maxLimit = 100;
 
@@ -78,7 +78,7 @@ const removeUnreadable = createTolerantCheck(schemas);
 type LinkedWall = OfferwallSources & { notices: Notices };
 type WallRoutes = LinkedWall & { auth: Authenticator<Caller>; liveCalls: LiveCalls; hot: HotRoutes };
 
-/** The offerwall: all offers a user may see, page by page (docs/reference/fetch-offers.md#offerwall). */
+/** Routes of the offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
 export async function offerwallRoutes(
   scope: App,
   { auth, notices, liveCalls, hot, ...sources }: WallRoutes,
@@ -110,7 +110,7 @@ export async function offerwallRoutes(
   }
 }
 
-/** Called by the hosted page; the signed link authorises it. */
+/** Routes called by the hosted page, which the signed link authorises. */
 export async function linkedWallRoutes(app: App, { notices, ...sources }: LinkedWall): Promise<void> {
   const { catalog, now } = sources;
   app.addHook('onError', async (request, _reply, err) => noteRefusal(request, err, { catalog, notices, now }));

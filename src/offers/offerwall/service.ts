@@ -22,9 +22,12 @@ import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
  * invalid_cursor, unavailable.
  */
 export type Offerwall = {
-  /** A page of all offers a user may see, in a session of its own. @returns the answer's JSON */
+  /**
+   * Returns a page of all offers that a user may see, in a session of its own.
+   * @returns the response as JSON
+   */
   browse: (publisher: Publisher, request: () => FetchOffersRequest, page: WallPageRequest) => Promise<Buffer>;
-  /** The same by the link of an offer: for the user of its session, with that offer first. */
+  /** Returns a page for an offer's link: for the user of its session, with that offer first. */
   browseByLink: (token: unknown, client: Client, page: WallPageRequest) => Promise<Buffer>;
 };
 
@@ -45,13 +48,13 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     const session =
       at?.publisherId === publisher.id ? await failFast(() => findWallSession(pool, publisher.id, at.sessionId)) : null;
     if (at === null || session === null) throw new AppError('invalid_cursor');
-    const known = catalog.current().offers;
-    const found = session.offerIds.map((id) => {
-      const offer = known.get(id);
+    const snapshotOffers = catalog.current().offers;
+    const sessionOffers = session.offerIds.map((id) => {
+      const offer = snapshotOffers.get(id);
       return offer !== undefined && isShown(offer, publisher) ? inLanguage(session.language, offer, publisher) : null;
     });
     return {
-      wall: { publisher, theme: themeOf(publisher, session.themeId), session, offers: found, linked: null },
+      wall: { publisher, theme: themeOf(publisher, session.themeId), session, offers: sessionOffers, linked: null },
       offset: at.offset,
     };
   }
@@ -69,11 +72,11 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     return open(publisher, requestLike(session, client), { userKey, offerId: claims.offerId });
   }
 
-  /** On every page: a filter that is changed begins anew, with the cursor of the first one. */
+  /** Applied to every page. A changed filter starts again with the cursor of the first page. */
   function withLinked(wall: Wall, { claims, publisher, token }: OpenedLink): Wall {
     const offer = catalog.current().offers.get(claims.offerId);
     if (offer === undefined || !isShown(offer, publisher)) return wall;
-    if (wall.offers.some((one) => one?.id === offer.id)) return wall;
+    if (wall.offers.some((wallOffer) => wallOffer?.id === offer.id)) return wall;
     return checkToken(claims, now(), eventKinds.impression.token)
       ? { ...wall, linked: { offer: inLanguage(wall.session.language, offer, publisher), token } }
       : wall;
@@ -121,7 +124,10 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
 
 const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher) && offer.offerwallEnabled;
 
-/** @param tag language of the session; null: the publisher's */
+/**
+ * Languages of a session.
+ * @param tag language of the session; null for the publisher's
+ */
 const languageOf = ({ language }: Publisher, tag: string | null): Wanted => (tag === null ? language : wantedOf(tag));
 
 const inLanguage = (tag: string | null, offer: Offer, publisher: Publisher): Offer =>

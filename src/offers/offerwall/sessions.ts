@@ -4,7 +4,7 @@ import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { MacroValues } from '../offer-view.ts';
 
-/** The parts of an earlier session that an offerwall needs. */
+/** Parts of an earlier session that an offerwall needs. */
 export type WallSession = {
   id: string;
   publisherId: number;
@@ -13,16 +13,16 @@ export type WallSession = {
   userKey: string | null;
   pubUserId: string | null;
   country: string | null;
-  /** As a session stores it. */
+  /** Language as stored in the session. */
   language: string | null;
-  /** In the order shown. */
+  /** Ids in the order of the offers. */
   offerIds: readonly number[];
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
   dev: boolean;
 };
 
-type Row = {
+type WallSessionRow = {
   placement: string;
   theme_id: number | null;
   user_key: string | null;
@@ -35,13 +35,13 @@ type Row = {
   dev: boolean;
 };
 
-/** @returns null when the publisher has no such session */
+/** Returns a session of the publisher, or null. */
 export async function findWallSession(
   executor: Executor,
   publisherId: number,
   id: string,
 ): Promise<WallSession | null> {
-  const { rows } = await executor.query<Row>({
+  const { rows } = await executor.query<WallSessionRow>({
     name: 'find_wall_session',
     text: `select placement, theme_id, user_key, pub_user_id, country, language, offer_ids, custom, macros, dev
       from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,

@@ -1,6 +1,6 @@
 import { styleDirectives } from '../../catalog/hosted-style.ts';
 
-/** Rules of the offerwall's page, over those of all hosted pages. */
+/** Style rules of the offerwall's page, in addition to those of all hosted pages. */
 export const rules = `
 #wall{
   max-width:76rem;margin:0 auto;padding:clamp(.75rem,3vw,2rem);
@@ -73,9 +73,9 @@ dialog{width:calc(100vw - 1.5rem);max-width:34rem}
 `;
 
 /**
- * Headers of the offerwall's page. Only its own script runs in it; images and advertisers' beacons may be
- * anywhere. Where the publisher lists hosts, only they may frame it; else any page may frame the wall of the SDK id,
- * which any page may also draw by a script, and none that of a user's signed link.
+ * Headers of the offerwall's page. Only its own script can run in it; images and advertisers' beacons may have any
+ * origin. If the publisher lists hosts, only they may frame it. Otherwise any page may frame the wall of the SDK id,
+ * which any page may also render by a script, but no page may frame that of a user's signed link.
  */
 export const pageHeaders = (
   publicUrl: string,
@@ -97,7 +97,10 @@ export const pageHeaders = (
   'x-robots-tag': 'noindex, nofollow',
 });
 
-/** Without the directive, also pages of apps (`file:`, `capacitor:`) may frame it, which no list of hosts names. */
+/**
+ * Returns the frame-ancestors directive. Without it, pages of apps (`file:`, `capacitor:`) may frame it too, which no
+ * list of hosts can name.
+ */
 function frameAncestors(frameHosts: readonly string[], signed: boolean): string[] {
   if (frameHosts.length > 0) return [`frame-ancestors 'self' ${frameHosts.join(' ')}`];
   return signed ? ["frame-ancestors 'none'"] : [];

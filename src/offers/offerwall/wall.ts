@@ -3,37 +3,40 @@ import type { MacroValues } from '../offer-view.ts';
 import { categoriesOf, filterOffers, type WallFilter } from './filter.ts';
 
 export type WallOffers = {
-  /** In the order of the session; null: no longer served. */
+  /** Offers in the order of the session; null if an offer is no longer served. */
   offers: readonly (Offer | null)[];
-  /** The offer of the link, shown before all others by the token of the link's session. */
+  /** Offer of the link, shown before all others with the token of the link's session. */
   linked: { offer: Offer; token: string } | null;
 };
 
-/** An open wall: its session, and which of its offers can still be shown. */
+/** An open wall: its session, and its offers that can still be shown. */
 export type Wall = WallOffers & {
   publisher: Publisher;
   theme: Theme | null;
   session: { id: string; pubUserId: string | null; dev: boolean; macros: MacroValues; language: string | null };
-  /** That apply; on the first page. */
+  /** Experiments that apply; set on the first page only. */
   experiments?: readonly { key: string; arm: string }[];
 };
 
-/** Which page of an offerwall is requested. */
+/** Request for a page of an offerwall. */
 export type WallPageRequest = {
-  /** Offers of one page (count). */
+  /** Number of offers on a page. */
   limit: number;
   filter: WallFilter;
-  /** `next_cursor` of an earlier page; null: the beginning of a new wall. */
+  /** `next_cursor` of an earlier page; null starts a new wall. */
   cursor: string | null;
 };
 
-/** `position`: in the session, from 1; 0: the offer of the link. */
+/** An offer on a page. `position` is its position in the session, from 1; 0 for the offer of the link. */
 type Entry = { offer: Offer; position: number; token?: string };
 
-/** `next`: the offset of the page behind it, null on the last. `total`: offers that match the filter. */
+/**
+ * A page. `next` is the offset of the following page, or null on the last one. `total` is the number of matching
+ * offers.
+ */
 type WallPage = { page: Entry[]; total: number; next: number | null; categories: string[] };
 
-/** Selects one page of a wall: the offers that match the filter, from `offset` on. */
+/** Selects one page of a wall: the offers that match the filter, starting at `offset`. */
 export function selectPage(
   { offers, linked }: WallOffers,
   offset: number,
@@ -44,7 +47,7 @@ export function selectPage(
   const linkMatches = linked !== null && filterOffers([linked.offer], filter).length > 0;
   const page: Entry[] = linkMatches && offset === 0 ? [{ ...linked, position: 0 }] : [];
   let next = offset;
-  // Each page comes further, also where the offer of the link fills it.
+  // Each page must advance, even if the offer of the link fills it.
   for (; next < offers.length && (page.length < limit || next === offset); next += 1) {
     const offer = offers[next] as Offer | null;
     if (offer !== null && matching.has(offer)) page.push({ offer, position: next + 1 });

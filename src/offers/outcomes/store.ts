@@ -1,13 +1,13 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 
-/** Decisions of a publisher in which a campaign had an outcome: `shown`, or the first rule that failed. */
+/** Number of a publisher's decisions in which a campaign had an outcome: `shown`, or the first rule that failed. */
 export type CampaignOutcome = { publisherId: number; campaignId: number; outcome: string; decisions: number };
 
-/** How far back outcomes can be asked for (milliseconds). */
+/** Retention of outcomes (milliseconds). */
 export const outcomesKeptMs = 7 * dayMs;
 
-/* Rows in the order of the key: two processes that write the same ones lock them in a consistent order. */
+/** Rows are sorted by key, so that two processes that write the same rows lock them in a consistent order. */
 const addSql = `
 insert into campaign_outcomes as known (publisher_id, campaign_id, hour, outcome, decisions)
 select publisher_id, campaign_id, date_trunc('hour', $5::timestamptz), outcome, decisions
@@ -16,7 +16,7 @@ from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[])
 order by publisher_id, campaign_id, outcome
 on conflict (publisher_id, campaign_id, hour, outcome) do update set decisions = known.decisions + excluded.decisions`;
 
-/** Adds outcomes, each given once, to the sums of the current hour. */
+/** Adds outcomes, without duplicates, to the counts of the current hour. */
 export async function writeOutcomes(
   executor: Executor,
   outcomes: readonly CampaignOutcome[],
@@ -31,7 +31,7 @@ export async function writeOutcomes(
   ]);
 }
 
-/** The outcomes of a campaign at a publisher since a time, to the hour, most frequent first. */
+/** Returns the outcomes of a campaign at a publisher since a time, to the hour, most frequent first. */
 export async function findOutcomes(
   executor: Executor,
   { publisherId, campaignId, sinceMs }: { publisherId: number; campaignId: number; sinceMs: number },

@@ -20,7 +20,7 @@ import type { CheckRanking, RankingCheck } from '../off-policy/ranking-check.ts'
 
 type RankingPageDeps = { catalog: CatalogStore; now: () => number; check: CheckRanking };
 
-/** What another ranking would have earned in the last days. */
+/** Page with the estimated earnings of another ranking in the last days. */
 export function rankingPages(app: App, shell: Shell, { catalog, check, now }: RankingPageDeps): void {
   publisherPages(app, shell).get('/ranking', 'analyst', async (context) => {
     const other = alternativeIn(context);
@@ -38,14 +38,14 @@ export function rankingPages(app: App, shell: Shell, { catalog, check, now }: Ra
   });
 }
 
-/** What is asked; null: nothing yet, or a campaign is not named. */
+/** Selected ranking; null if there is none, or its campaign is missing. */
 function alternativeIn(context: PublisherContext): Alternative | null {
   const ranking = alternatives.find((name) => name === queryText(context, 'ranking'));
   if (ranking === undefined) return null;
   if (ranking !== 'without_campaign') return { ranking, campaignId: null };
-  const asked = Number(queryText(context, 'campaign'));
-  const found = campaignsOf(context).find(({ id }) => id === asked);
-  return found === undefined ? null : { ranking, campaignId: found.id };
+  const campaignId = Number(queryText(context, 'campaign'));
+  const campaign = campaignsOf(context).find(({ id }) => id === campaignId);
+  return campaign === undefined ? null : { ranking, campaignId: campaign.id };
 }
 
 const campaignsOf = ({ publisher }: PublisherContext): Campaign[] => [

@@ -6,7 +6,7 @@ import { type TokenCodec, tokenLength } from '../../platform/security/tracking-t
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues, offerAt } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
 
-/** The members of an answer that its offers depend on. */
+/** Members of a response that its offers depend on. */
 export type AnswerContext = {
   publisher: Publisher;
   theme: Theme | null;
@@ -19,15 +19,15 @@ export type AnswerContext = {
 };
 
 export type OfferRenderer = {
-  /** Makes the QR codes that these offers lack; undefined when none is missing. */
+  /** Creates the missing QR codes of these offers; undefined if none is missing. */
   prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
-  /** The offer's part of an answer; `token` is a tracking token. */
+  /** Renders an offer for a response. `token` is a tracking token. */
   render: (answer: AnswerContext, offer: Offer, token: string) => Part;
-  /** Mints the tracking token of an offer at a position of the session, from 1. */
+  /** Creates the tracking token of an offer at a position of the session, from 1. */
   tokenOf: (answer: AnswerContext, offer: Offer, position: number) => string;
 };
 
-/** An offer at a publisher: the URL of its QR code, and its templates: without, and with a URL that saves it. */
+/** A compiled offer of a publisher: the URL of its QR code, and its templates with and without a save URL. */
 type Compiled = {
   language: string;
   ownEvents: readonly string[];
@@ -38,12 +38,12 @@ type Compiled = {
 
 const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
 
-/** A token has one byte for it; offers further down an offerwall count as the last. */
+/** Maximum position in a token, which has one byte for it. Later offers of an offerwall use the maximum. */
 const maxPosition = 255;
 
 export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; now: () => number };
 
-/** Renders offers: one template for each offer and publisher; an offer with macros is rendered for each request. */
+/** Renders offers with one template for each offer and publisher. Offers with macros are rendered for each request. */
 export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: RendererDeps): OfferRenderer {
   const compiledOf = createCompiledOffers((publisher, offer) =>
     clickUrl(publicUrl, tokens.mint(linkClaims(publisher, offer))),
@@ -74,8 +74,8 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
       }
       return missing === undefined ? undefined : Promise.all(missing);
     },
-    render: (answer, known, token) => {
-      const offer = offerAt(known, now());
+    render: (answer, snapshotOffer, token) => {
+      const offer = offerAt(snapshotOffer, now());
       return hasMacros(offer.copy) ? view(answer, offer, token) : { template: templateOf(answer, offer), token };
     },
     tokenOf: (answer, offer, position) =>
@@ -90,7 +90,7 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
   };
 }
 
-/** The claims of an offer's QR code: the campaign's click URL for this publisher, of no session. */
+/** Claims of an offer's QR code: the campaign's click URL for this publisher, without a session. */
 const linkClaims = (publisher: Publisher, { id, campaign }: Offer) => ({
   publisherId: publisher.id,
   sessionId: null,
@@ -129,7 +129,7 @@ function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => s
 /** One-byte text with a token in several places: its bytes, and the offsets of the token. */
 type OfferTemplate = { bytes: Buffer; tokenOffsets: readonly number[] };
 
-/** Stands for the token in the text of a template, and is as long. */
+/** Placeholder for the token in a template, with the same length. */
 const tokenPlaceholder = randomBytes((tokenLength * 3) / 4).toString('base64url');
 
 function compileTemplate(text: string): OfferTemplate {
@@ -139,7 +139,10 @@ function compileTemplate(text: string): OfferTemplate {
   return { bytes: Buffer.from(text, 'latin1'), tokenOffsets };
 }
 
-/** Writes a template with its token at `offset`. @returns where it ends */
+/**
+ * Writes a template with its token at `offset`.
+ * @returns the offset of its end
+ */
 function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, into: Buffer, offset: number): number {
   into.set(bytes, offset);
   const [first, ...others] = tokenOffsets;
@@ -150,10 +153,10 @@ function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, in
   return offset + bytes.length;
 }
 
-/** A part of an answer: one-byte text, or an offer's template with its token. */
+/** Part of a response: one-byte text, or an offer's template with its token. */
 export type Part = string | Buffer | { template: OfferTemplate; token: string };
 
-/** A whole answer. */
+/** Joins parts to a response. */
 export function joinParts(parts: readonly Part[]): Pieces {
   let length = 0;
   for (const part of parts) length += (isOffer(part) ? part.template.bytes : part).length;
@@ -175,7 +178,10 @@ function writeParts(parts: readonly Part[], bytes: Buffer): void {
 const isOffer = (part: Part): part is { template: OfferTemplate; token: string } =>
   typeof part === 'object' && !Buffer.isBuffer(part);
 
-/** JSON with everything beyond ASCII escaped: one byte a character, so that an answer becomes bytes by a plain copy. */
+/**
+ * Serialises to JSON with everything beyond ASCII escaped: one byte per character, so that a plain copy converts it to
+ * bytes.
+ */
 export const asciiJson = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[\u0080-\uffff]/g,

@@ -23,12 +23,12 @@ import {
   type RendererDeps,
 } from './offer-renderer.ts';
 
-/** One answered fetch, ready to be rendered as JSON. */
-type Answer = AnswerContext & { offers: readonly Offer[]; assigned: Assigned | null };
+/** An answered fetch, ready to be rendered as JSON. */
+type FetchAnswer = AnswerContext & { offers: readonly Offer[]; assigned: Assigned | null };
 
 /**
- * One page of an offerwall. `position`: in its session, from 1. `token`: that of another session, where the offer was
- * shown before. `extra`: further members of `data`.
+ * A page of an offerwall. `position` is that in its session, from 1. `token` is that of another session in which the
+ * offer was shown before. `extra` are further members of `data`.
  */
 type WallAnswer = Omit<AnswerContext, 'usp'> & {
   page: readonly { offer: Offer; position: number; token?: string }[];
@@ -37,24 +37,27 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 
 export type Renderer = {
   prepare: OfferRenderer['prepare'];
-  /** The answer's JSON (docs/reference/fetch-offers.md#response). */
-  render: (answer: Answer) => Pieces;
-  /** The same for a page of an offerwall, with its further members. */
+  /** Renders the response as JSON (docs/interface.md#response). */
+  render: (answer: FetchAnswer) => Pieces;
+  /** Renders a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
 };
 
-/** The bytes of an answer before and after its session id. */
+/** Bytes of a response before and after its session id. */
 type Frame = readonly [beforeSession: Buffer, afterSession: Buffer];
 
 /**
- * Renders answers. What does not depend on the request is rendered once for each offer of a snapshot; for each request
- * only the token is filled in; offers with macros are rendered for each request.
+ * Renders responses. The parts that do not depend on the request are rendered once for each offer of a snapshot, and
+ * only the token is filled in for a request. Offers with macros are rendered for each request.
  */
 export function createRenderer(deps: RendererDeps): Renderer {
   const offerRenderer = createOfferRenderer(deps);
   const frameOf = createFrames(deps.publicUrl);
 
-  /** @param members further members of `data`, as JSON with a comma before each */
+  /**
+   * Collects the parts of a response.
+   * @param members further members of `data`, as JSON with a comma before each
+   */
   function partsOf(answer: AnswerContext, offers: readonly Part[], members: string): Part[] {
     const [beforeSession, afterSession] = frameOf(answer);
     const parts: Part[] = [`${opening}"offers":[`];
@@ -76,8 +79,8 @@ export function createRenderer(deps: RendererDeps): Renderer {
     },
     renderWall: async ({ page, extra, ...context }) => {
       const answer = { ...context, usp: false };
-      const shown = page.map(({ offer }) => offer);
-      await offerRenderer.prepare(answer.publisher, shown, answer.hasUser);
+      const offersOfPage = page.map(({ offer }) => offer);
+      await offerRenderer.prepare(answer.publisher, offersOfPage, answer.hasUser);
       const offers = page.map(({ offer, position, token }) =>
         offerRenderer.render(answer, offer, token ?? offerRenderer.tokenOf(answer, offer, position)),
       );
@@ -87,19 +90,19 @@ export function createRenderer(deps: RendererDeps): Renderer {
   };
 }
 
-/** What experiments add to an answer. */
+/** Members of a response that experiments add. */
 const membersOf = ({ announced, labels }: Assigned): string =>
   `${announced.length === 0 ? '' : `,"experiments":${asciiJson(announced)}`}${
     labels === null ? '' : `,"labels":${asciiJson(labels)}`
   }`;
 
-/** What an answer has before and after the members of its `data`. */
+/** Start and end of a response, around the members of its `data`. */
 const opening = '{"data":{';
 const closing = '}}';
 
-/** The answers of several placements as one: of each, its name and all members of its `data`. */
-export function joinAnswers(named: readonly { name: string; answer: Pieces }[]): Pieces {
-  const members = named.flatMap(({ name, answer }, index): Part[] => [
+/** Combines the responses of several placements, each with its name and all members of its `data`. */
+export function joinAnswers(placements: readonly { name: string; answer: Pieces }[]): Pieces {
+  const members = placements.flatMap(({ name, answer }, index): Part[] => [
     `${index === 0 ? '' : ','}{"name":${asciiJson(name)},`,
     bytesOf(answer).subarray(opening.length, -closing.length),
     '}',
@@ -107,7 +110,7 @@ export function joinAnswers(named: readonly { name: string; answer: Pieces }[]):
   return joinParts([`${opening}"placements":[`, ...members, `]${closing}`]);
 }
 
-/** Frames with the settings and styles of a theme, rendered once for each publisher of a snapshot. */
+/** Creates frames with the settings and styles of a theme, rendered once for each publisher of a snapshot. */
 function createFrames(publicUrl: string) {
   const frames = new WeakMap<Publisher, WeakMap<Theme | Publisher, Map<string, Frame>>>();
   return ({ publisher, theme, usp, language }: AnswerContext): Frame => {
@@ -116,7 +119,7 @@ function createFrames(publicUrl: string) {
       ofPublisher = new WeakMap();
       frames.set(publisher, ofPublisher);
     }
-    // Arms have themes of their own, which have the id of another.
+    // Arms have themes of their own with the id of another theme.
     let ofTheme = ofPublisher.get(theme ?? publisher);
     if (ofTheme === undefined) {
       ofTheme = new Map();
@@ -153,10 +156,10 @@ function renderFrame(
 
 export type DecidedFetch = { pending: PendingFetch; session: SessionRecord };
 
-/** A session with its answer; null for an offerwall, which is rendered page by page. */
+/** A session with its response; null for an offerwall, which is rendered page by page. */
 export type FetchResult = { session: SessionRecord; answer: Pieces | null };
 
-/** A result, or why its answer could not be rendered. */
+/** A result, or the rejection of a response that could not be rendered. */
 export type RenderedFetch = FetchResult | Promise<FetchResult>;
 
 type ShownSession = {
@@ -168,7 +171,7 @@ type ShownSession = {
   macros: MacroValues;
 };
 
-/** The answer of a session to its fetch. */
+/** Response of a session to its fetch. */
 export const renderSession = (
   renderer: Renderer,
   { publisher, theme, language, assigned }: PendingFetch,
@@ -188,8 +191,8 @@ export const renderSession = (
   });
 
 /**
- * Renders the answers of a batch. One that cannot be rendered fails alone: the others of its batch are committed with
- * it. Synchronous where no QR code has to be made first, as nearly always.
+ * Renders the responses of a batch. If one cannot be rendered, only that one fails, and the others are still committed.
+ * Synchronous unless a QR code must be created first, which is rare.
  */
 export function renderSessions(
   renderer: Renderer,
@@ -200,10 +203,11 @@ export function renderSessions(
       ? renderer.prepare(pending.publisher, session.offers, session.pubUserId !== null)
       : undefined,
   );
-  if (preparing.every((one) => one === undefined)) return decided.map((one) => renderOne(renderer, one));
+  if (preparing.every((preparation) => preparation === undefined))
+    return decided.map((preparation) => renderOne(renderer, preparation));
   return Promise.allSettled(preparing).then((prepared) =>
-    prepared.map((one, index) =>
-      one.status === 'rejected' ? failure(one.reason) : renderOne(renderer, decided[index] as DecidedFetch),
+    prepared.map((outcome, index) =>
+      outcome.status === 'rejected' ? failure(outcome.reason) : renderOne(renderer, decided[index] as DecidedFetch),
     ),
   );
 }
@@ -216,7 +220,7 @@ function renderOne(renderer: Renderer, { pending, session }: DecidedFetch): Rend
   }
 }
 
-/** A rejection that may be handled later than at once. */
+/** Creates a rejection that may be handled later. */
 function failure(err: unknown): Promise<never> {
   const failed = Promise.reject(err);
   failed.catch(() => {});

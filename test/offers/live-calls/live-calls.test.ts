@@ -96,7 +96,7 @@ test('calls of a watched publisher are recorded, masked, refused ones too, and t
 
 test('of a request that hides hundreds of texts, the answer is hidden as a whole', () => {
   const few = maskRequest({ mail: ['ada@shop.test'], note: `${'x '.repeat(200)} ada@shop.test` });
-  expect(few.shown).toMatchObject({ mail: '•••', note: expect.stringMatching(/^x .*… \(414 characters\)$/) });
+  expect(few.visible).toMatchObject({ mail: '•••', note: expect.stringMatching(/^x .*… \(414 characters\)$/) });
   expect(maskAnswer({ title: 'For ada@shop.test' }, few.hiddenTexts)).toEqual({ title: 'For •••' });
   const many = maskRequest({ user_list: Array.from({ length: 13_000 }, (_, index) => `user ${index}`) });
   expect(maskAnswer({ title: 'For user 12999' }, many.hiddenTexts)).toBe('•••');

@@ -12,7 +12,9 @@ import { moneyFormat } from '../../../shell/money.ts';
 import type { HoldBack } from '../../goals.ts';
 import { outcomeText } from '../../outcome-text.ts';
 
-/** Where the budgets and total caps of a campaign stand: spent, reserved, unbilled, and beside its pacing plan. */
+/**
+ * Card with the budgets and total caps of a campaign: spent, reserved and unbilled amounts, next to the pacing plan.
+ */
 export function budgetsCard(standings: readonly Standing[], currency: string | null): Html {
   if (standings.length === 0) return nothing;
   const money = moneyFormat(currency);
@@ -25,8 +27,8 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
   ];
   const rows = standings.map(({ publisherId, metric, per, limit, spent, reserved, unbilled, planned }) => {
     const amount = metric === 'budget' ? money : count;
-    const named = splitKind(metric);
-    const name = t('campaigns.limitOf', { limit: amount(limit), metric: named.kind, event: named.name, per });
+    const eventKind = splitKind(metric);
+    const name = t('campaigns.limitOf', { limit: amount(limit), metric: eventKind.kind, event: eventKind.name, per });
     const share = limit > 0 ? Math.min(1, spent / limit) : 1;
     return [
       html`${name}${publisherId !== null && html`<br><small>${t('campaigns.atPublisher', { id: publisherId })}</small>`}
@@ -42,7 +44,7 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
   });
 }
 
-/** A plan is followed to a hundredth of its limit. */
+/** Tolerance of a pacing plan, as a share of its limit. */
 const tolerance = 0.02;
 
 function planText(
@@ -59,7 +61,7 @@ function planText(
 
 type GoalCard = { goal: Goal; delivery: Delivery; holdBacks: readonly HoldBack[] };
 
-/** Where the goal of a campaign stands, and what keeps it back. */
+/** Card with the delivery of a campaign's goal, and the rules that hold it back. */
 export function goalCard({ publisher }: PublisherContext, { goal, delivery, holdBacks }: GoalCard): Html {
   const { percent: ofPlan, expected, delivered, onTrack } = delivery;
   const share = Math.min(1, delivered / goal.count);

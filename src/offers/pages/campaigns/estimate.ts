@@ -10,11 +10,11 @@ import { card, notice } from '../../../shell/components.ts';
 import { count, percent } from '../../../shell/format.ts';
 import { type RecentSessions, sampledDays } from './recent-sessions.ts';
 
-/** How many recent sessions a campaign is eligible for: beside its form, asked again with each edit. */
+/** Number of recent sessions that a campaign is eligible for, shown next to its form and updated with each edit. */
 export const createReach = (recent: RecentSessions): NonNullable<PageExtensions['reach']> => ({
   panel: async (context, readOnly) => {
-    const shown = readOnly === null ? liveEstimate(context) : await estimate(recent, context, readOnly);
-    return html`<div class="sticky">${card(t('campaigns.reach'), shown)}</div>`;
+    const content = readOnly === null ? liveEstimate(context) : await estimate(recent, context, readOnly);
+    return html`<div class="sticky">${card(t('campaigns.reach'), content)}</div>`;
   },
   ofTyped: (context, typed) => estimate(recent, context, typed),
 });
@@ -27,7 +27,7 @@ const liveEstimate = ({ path }: PublisherContext): Html => html`
 
 const noneEligible = (): Html => notice('warn', html`<p>${t('campaigns.noneEligible')}</p>`);
 
-/** The estimate of stored rules, or of typed ones, which may be incomplete. */
+/** Estimate for stored rules, or for those of the form, which may be incomplete. */
 async function estimate(
   recent: RecentSessions,
   { publisher }: PublisherContext,
@@ -38,10 +38,10 @@ async function estimate(
   if (contexts.length === 0) return html`<p class="hint">${t('campaigns.noSessions', { days: sampledDays })}</p>`;
   const isEligible = eligibilityOf({ rules: rules as CampaignRules, isLoyalty: is_loyalty === true }, publisher);
   const eligible = contexts.filter(isEligible).length;
-  const shown = (sessions: number): string => count(Math.round(sessions / share));
+  const estimateOf = (sessions: number): string => count(Math.round(sessions / share));
   const reach = {
-    eligible: shown(eligible),
-    sessions: shown(contexts.length),
+    eligible: estimateOf(eligible),
+    sessions: estimateOf(contexts.length),
     days: sampledDays,
     share: percent(eligible / contexts.length),
   };

@@ -9,7 +9,7 @@ import { percent } from '../../../shell/format.ts';
 import { outcomeText } from '../../outcome-text.ts';
 import { findOutcomes, outcomesKeptMs } from '../../outcomes/store.ts';
 
-/** Shares of decisions by outcome over the last 24 hours and 7 days. */
+/** Card with the shares of decisions by outcome over the last 24 hours and 7 days. */
 export async function outcomesCard(
   executor: Executor,
   { publisher, path }: PublisherContext,
@@ -20,9 +20,9 @@ export async function outcomesCard(
     findOutcomes(executor, { publisherId: publisher.id, campaignId, sinceMs: nowMs - lengthMs });
   const [week, day] = [await since(outcomesKeptMs), await since(dayMs)];
   const shareIn = (outcomes: typeof week) => {
-    const total = outcomes.reduce((sum, one) => one.decisions + sum, 0);
+    const total = outcomes.reduce((sum, row) => row.decisions + sum, 0);
     return (outcome: string): string => {
-      const decisions = outcomes.find((one) => one.outcome === outcome)?.decisions ?? 0;
+      const decisions = outcomes.find((row) => row.outcome === outcome)?.decisions ?? 0;
       return total === 0 ? '–' : percent(decisions / total);
     };
   };

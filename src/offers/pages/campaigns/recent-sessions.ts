@@ -8,28 +8,28 @@ import { type SessionSample, sampleSessions } from '../../decision-log/decision-
 /** How far back an estimate looks (days). */
 export const sampledDays = 7;
 
-/** A sample serves this long: people try several rules one after another. */
+/** Lifetime of a sample, because people try several rules in succession. */
 const keptMs = 5 * minuteMs;
-/** Publishers whose samples are kept (count). */
+/** Maximum number of publishers with a cached sample. */
 const maxKept = 4;
 
-/** A sample of a publisher's sessions of the last days. */
+/** Returns a sample of a publisher's sessions of the last days. */
 export type RecentSessions = (publisherId: number) => Promise<SessionSample>;
 
 type SampleDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
 
 export function createRecentSessions({ pool, dbHealth, now }: SampleDeps): RecentSessions {
   const failFast = createFailFast(dbHealth);
-  const kept = new Map<number, { untilMs: number; sample: Promise<SessionSample> }>();
+  const samples = new Map<number, { untilMs: number; sample: Promise<SessionSample> }>();
   return (publisherId) => {
     const nowMs = now();
-    const known = kept.get(publisherId);
-    if (known !== undefined && known.untilMs > nowMs) return known.sample;
+    const cached = samples.get(publisherId);
+    if (cached !== undefined && cached.untilMs > nowMs) return cached.sample;
     const sample = failFast(() => sampleSessions(pool, { publisherId, sinceMs: nowMs - sampledDays * dayMs }));
-    kept.delete(publisherId);
-    kept.set(publisherId, { untilMs: nowMs + keptMs, sample });
-    for (const oldest of kept.keys()) if (kept.size > maxKept) kept.delete(oldest);
-    sample.catch(() => kept.delete(publisherId));
+    samples.delete(publisherId);
+    samples.set(publisherId, { untilMs: nowMs + keptMs, sample });
+    for (const oldest of samples.keys()) if (samples.size > maxKept) samples.delete(oldest);
+    sample.catch(() => samples.delete(publisherId));
     return sample;
   };
 }

@@ -19,7 +19,7 @@ const go =
     tHtml(key, { a: (text) => link(path(page), text) });
 const session = send('live.useSession');
 
-/** What to do about a refusal, by the code of its error. */
+/** Advice for a rejection, by error code. */
 const byCode: Readonly<Record<string, Advice>> = {
   missing_placement: go('live.sendPlacement', '/settings'),
   pub_user_id_is_pii: send('live.sendOwnId'),
@@ -40,13 +40,13 @@ const byCode: Readonly<Record<string, Advice>> = {
   internal: send('live.tellOperator'),
 };
 
-/** What to do about what was ignored or dropped, by its field. */
+/** Advice for an ignored or dropped value, by field. */
 const byField: Readonly<Record<string, Advice>> = {
   '/country': send('live.sendCountry'),
   '/themeId': go('live.useTheme', '/settings/themes'),
 };
 
-/** Each field or reason that a call was refused or changed for, with what to do about it. */
+/** Lists each field or reason for which a call was rejected or changed, with advice. */
 export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] {
   const path = (rest: string): string => publisherPath(id, rest);
   const noted = notes.map((note) => html`${fieldText(note)} ${byField[note.path]?.(path)}`);

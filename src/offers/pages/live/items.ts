@@ -12,8 +12,8 @@ import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
 /**
- * An answered fetch with its events; with request and answer where they were recorded. `publisher`: as it was when the
- * page was opened, so that placements which nothing had named then are new.
+ * List item of an answered fetch with its events, and with request and response if they were recorded. `publisher` is
+ * as of the opening of the page, so that placements first used since then appear as new.
  */
 export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
   const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
@@ -37,7 +37,7 @@ export function sessionItem(request: LiveRequest, call: LiveCall | undefined, pu
   </li>`;
 }
 
-/** Any other call. */
+/** List item of any other call. */
 export const callItem = ({ id, at, call }: { id: string; at: Date; call: LiveCall }, publisher: Publisher): Html =>
   html`<li id="call-${id}" data-kind="${kindOf(call)}">
     ${moment(publisher, at, 'second')}
@@ -61,7 +61,7 @@ function stateBadge(call: LiveCall): Html {
 function callDetails(call: LiveCall, publisher: Publisher): Html {
   const advice = adviceOf(call, publisher);
   return html`
-    ${advice.length > 0 && html`<ul class="advice">${advice.map((one) => html`<li>${one}</li>`)}</ul>`}
+    ${advice.length > 0 && html`<ul class="advice">${advice.map((line) => html`<li>${line}</li>`)}</ul>`}
     ${moreFields(
       t('live.requestAndAnswer'),
       html`

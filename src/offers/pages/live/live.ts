@@ -19,7 +19,7 @@ const noticesLookbackMs = dayMs;
 
 type LiveSources = CallSources & { logger: Logger; checkSession: SessionCheck };
 
-/** Calls as they come, with request, answer and what to do (docs/reference/debugging.md#live-calls). */
+/** Pages of live calls, with request, response and advice (docs/interface.md#live-calls). */
 export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveSources): void {
   const { pool, now } = sources;
   const streams = createEventStreams(logger);
@@ -62,7 +62,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
   });
 }
 
-/** The first answer tells the page that calls are recorded from now on. */
+/** The first response tells the page that calls are recorded from now on. */
 function opened(sources: CallSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
   const next = watchCalls(sources, publisher);
   let isOpen = false;

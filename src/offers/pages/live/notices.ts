@@ -6,10 +6,10 @@ import { apiText } from '../../../shell/api-text.ts';
 import { badge, table } from '../../../shell/components.ts';
 import { count, moment } from '../../../shell/format.ts';
 
-/** What was ignored, dropped or refused of requests (docs/reference/debugging.md#notices). */
+/** Ignored, dropped and rejected values of requests (docs/interface.md#notices). */
 type LiveNotice = { path: string; message: string; refused: boolean; count: string; last_at: Date };
 
-/** A publisher's notices since a time, newest first. */
+/** Returns a publisher's notices since a time, newest first. */
 export async function findNotices(executor: Executor, publisherId: number, sinceMs: number): Promise<LiveNotice[]> {
   const { rows } = await executor.query<LiveNotice>({
     name: 'live_notices',

@@ -12,16 +12,16 @@ export type LiveRequest = {
   offers: number;
   /** Number of events by kind, without suspicious ones such as those of bots. */
   events: Readonly<Record<string, number>>;
-  /** When the perks were confirmed; null: not yet. */
+  /** When the perks were confirmed; null if they were not. */
   wrappedAt: Date | null;
-  /** Number of selected perks; null: a session without perks. */
+  /** Number of selected perks; null for a session without perks. */
   selected: number | null;
 };
 
-/** The smallest session id of a time. */
+/** Smallest session id of a time. */
 export const sessionIdAt = (atMs: number): string => v7({ msecs: atMs, random: new Uint8Array(16), seq: 0 });
 
-/** Ids of a publisher's sessions after the given one, oldest first. Reads newer rows only, by primary key. */
+/** Ids of a publisher's sessions after a given one, oldest first. Reads only newer rows, by primary key. */
 export async function sessionsAfter(
   executor: Executor,
   publisherId: number,
@@ -36,7 +36,7 @@ export async function sessionsAfter(
   return rows.map(({ id }) => id);
 }
 
-/** These sessions of a publisher with their events, newest first. */
+/** Returns these sessions of a publisher with their events, newest first. */
 export async function findRequests(
   executor: Executor,
   publisherId: number,

@@ -5,11 +5,14 @@ import { isFetch, type LiveCall } from '../../live-calls/store.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 
-/** Sessions a stream keeps up to date. */
+/** Maximum number of sessions that a stream updates. */
 const maxWatched = 30;
-/** New sessions read at once. */
+/** Maximum number of new sessions read at once. */
 const maxNew = 200;
-/** @returns a function that returns new and changed items each time it is called */
+/**
+ * Creates a watch.
+ * @returns a function that returns new and changed items on each call
+ */
 export function watchCalls(sources: CallSources, publisher: Publisher): () => Promise<StreamEvent[]> {
   const { pool, dbHealth, liveCalls } = sources;
   const calls = newCalls(sources, publisher.id);
@@ -22,29 +25,29 @@ export function watchCalls(sources: CallSources, publisher: Publisher): () => Pr
       fresh.flatMap(({ call }) => (call.sessionId !== null && isFetch(call) ? [[call.sessionId, call] as const] : [])),
     );
     const others = fresh.filter(({ call }) => !isFetch(call));
-    const items = [...others.map((one) => callItem(one, publisher)), ...(await sessions(ofSessions))];
+    const items = [...others.map((other) => callItem(other, publisher)), ...(await sessions(ofSessions))];
     return items.map((item) => ({ name: 'item', data: item.markup }));
   };
 }
 
-/** Answered fetches, again whenever their events or their perks change. */
+/** Returns answered fetches, again whenever their events or perks change. */
 function changedSessions({ pool, now }: CallSources, publisher: Publisher) {
-  const known = new Map<string, { markup: string; call: LiveCall | undefined }>();
+  const sentItems = new Map<string, { markup: string; call: LiveCall | undefined }>();
   let lastId = sessionIdAt(now() - lookbackMs);
   return async (calls: ReadonlyMap<string, LiveCall>) => {
     const fresh = await sessionsAfter(pool, publisher.id, lastId, maxNew);
     lastId = fresh.at(-1) ?? lastId;
-    const ids = [...new Set([...known.keys(), ...fresh, ...calls.keys()])].slice(-maxWatched);
+    const ids = [...new Set([...sentItems.keys(), ...fresh, ...calls.keys()])].slice(-maxWatched);
     const changed = [];
     for (const request of (await findRequests(pool, publisher.id, ids)).reverse()) {
-      const before = known.get(request.sessionId);
+      const before = sentItems.get(request.sessionId);
       const call = calls.get(request.sessionId) ?? before?.call;
       const item = sessionItem(request, call, publisher);
       if (before?.markup === item.markup) continue;
-      known.set(request.sessionId, { markup: item.markup, call });
+      sentItems.set(request.sessionId, { markup: item.markup, call });
       changed.push(item);
     }
-    for (const id of [...known.keys()].slice(0, -maxWatched)) known.delete(id);
+    for (const id of [...sentItems.keys()].slice(0, -maxWatched)) sentItems.delete(id);
     return changed;
   };
 }

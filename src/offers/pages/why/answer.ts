@@ -17,9 +17,9 @@ import type { Question } from './question.ts';
 
 const maxOffers = 100;
 
-/** The answer to a question: verdict, all failing rules, the visitor, the competition, and the user's sessions. */
-export function answerOf(context: PublisherContext, found: FoundDecision, question: Question): Html {
-  const { input, problem } = found;
+/** Answer to a question: verdict, all failing rules, the visitor, the competition, and the user's sessions. */
+export function answerOf(context: PublisherContext, decision: FoundDecision, question: Question): Html {
+  const { input, problem } = decision;
   const warning = problem !== null && notice('warn', html`<p>${problem}</p>`);
   if (input === null) return html`${warning}`;
   const explanations = explain(input);
@@ -29,15 +29,17 @@ export function answerOf(context: PublisherContext, found: FoundDecision, questi
   return html`
     ${warning}
     ${own !== undefined ? verdict(context, own, input) : isAsked && notServed}
-    ${visitorCard(context, found, input.context)}
+    ${visitorCard(context, decision, input.context)}
     ${competition(context, explanations, own)}
-    ${found.sessions.length > 0 && sessionList(context, found.sessions, question)}`;
+    ${decision.sessions.length > 0 && sessionList(context, decision.sessions, question)}`;
 }
 
-/** The offer asked about; of a campaign, the one that came furthest. */
+/** Explanation of the offer in the question, or of the campaign's offer that came furthest. */
 function ownOf(explanations: readonly Explanation[], { offer, campaign }: Question): Explanation | undefined {
-  if (offer !== '') return explanations.find((one) => one.offer.id === Number(offer));
-  return campaign === '' ? undefined : explanations.find((one) => one.offer.campaign.id === Number(campaign));
+  if (offer !== '') return explanations.find((explanation) => explanation.offer.id === Number(offer));
+  return campaign === ''
+    ? undefined
+    : explanations.find((explanation) => explanation.offer.campaign.id === Number(campaign));
 }
 
 function verdict({ publisher }: PublisherContext, own: Explanation, input: DecisionInput): Html {
@@ -45,7 +47,7 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
   const failing = failingRules(input, own.offer.id);
   const isShown = position !== null;
   const entries = failing.length > 0 ? failing : [{ rule: rule as FailingRule['rule'], reason }];
-  const texts = entries.map((one) => ({ rule: one.rule, text: reasonFor(publisher, one.reason) }));
+  const texts = entries.map((entry) => ({ rule: entry.rule, text: reasonFor(publisher, entry.reason) }));
   const notShown = tHtml('why.notShownBecause', { reason: texts[0]?.text ?? '' });
   return html`
     <div class="notice verdict ${isShown ? 'done' : 'failed'}" role="status">
@@ -55,7 +57,7 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
     ${influences.length > 0 && html`<p class="hint">${influencesText(publisher, influences)}</p>`}`;
 }
 
-/** All rules that fail; without any, what the ranking said. */
+/** List of all failing rules or, if there are none, the ranking's reason. */
 function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
   return html`
     <h2 class="section">${t('why.why')}</h2>
@@ -65,7 +67,7 @@ function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], fa
     </ol>`;
 }
 
-/** Values as the API has them. */
+/** Values as in the API. */
 const asIs = (values: readonly string[]): Html => html`<span translate="no">${values.join(', ')}</span>`;
 
 export const offerTitle = ({ id, copy }: Offer): string => copy.title || t('why.offerName', { id });
@@ -101,19 +103,21 @@ function competition(
   explanations: readonly Explanation[],
   own: Explanation | undefined,
 ): Html {
-  const row = (one: Explanation) => {
-    const href = path(`/offers/${one.offer.id}`);
+  const row = (explanation: Explanation) => {
+    const href = path(`/offers/${explanation.offer.id}`);
     return [
-      one === own ? strongLink(href, titleOf(one)) : link(href, titleOf(one)),
-      one.position === null ? badge(t('why.notShown')) : badge(t('why.position', { position: one.position }), 'good'),
-      one.rank ?? nothing,
-      reasonFor(publisher, one.reason),
+      explanation === own ? strongLink(href, titleOf(explanation)) : link(href, titleOf(explanation)),
+      explanation.position === null
+        ? badge(t('why.notShown'))
+        : badge(t('why.position', { position: explanation.position }), 'good'),
+      explanation.rank ?? nothing,
+      reasonFor(publisher, explanation.reason),
     ];
   };
-  const shown = explanations.slice(0, maxOffers);
+  const listed = explanations.slice(0, maxOffers);
   return html`
     <h2 class="section">${t('why.competition')}</h2>
-    ${table(t('why.offers'), columns(), shown.map(row))}
+    ${table(t('why.offers'), columns(), listed.map(row))}
     <p class="hint">
       ${explanations.length > maxOffers && t('why.firstOf', { shown: maxOffers, total: explanations.length })}
       ${t('why.competitionHint')}
@@ -130,7 +134,7 @@ const sessionColumns = () => [
 function sessionList(context: PublisherContext, sessions: readonly UserDecision[], { offer }: Question): Html {
   const { publisher, path } = context;
   const offerOf = offer === '' ? '' : `&offer=${encodeURIComponent(offer)}`;
-  const rows = sessions.map(({ sessionId, at, placement, offerIds, kept }) => [
+  const rows = sessions.map(({ sessionId, at, placement, offerIds, isStored: kept }) => [
     moment(publisher, at, 'second'),
     placement,
     offerIds.length === 0
@@ -143,7 +147,7 @@ function sessionList(context: PublisherContext, sessions: readonly UserDecision[
     ${table(t('why.sessions'), sessionColumns(), rows)}`;
 }
 
-/** Days and times of a week have no date; that of the first of January 2024, a Monday, stands for it. */
+/** Weekdays and times need a date for formatting: 1 January 2024, a Monday. */
 const clockMs = Date.UTC(2024, 0, 1);
 const clockFormat = perLocale(
   (locale, kind) =>
@@ -154,9 +158,9 @@ const clockFormat = perLocale(
 );
 const countFormat = perLocale((locale) => new Intl.NumberFormat(locale));
 
-/** Why an offer is shown or not, for the reader of the dashboard; times are those of the publisher. */
+/** Describes an explanation for the reader of the dashboard, with times of the publisher's time zone. */
 const influencesText = (publisher: Publisher, influences: Explanation['influences']): string =>
-  influences.map((one) => influenceText(one, formatOf(publisher))).join('; ');
+  influences.map((influence) => influenceText(influence, formatOf(publisher))).join('; ');
 
 const reasonFor = (publisher: Publisher, reason: Reason): string => reasonText(reason, formatOf(publisher));
 

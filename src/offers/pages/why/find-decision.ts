@@ -14,13 +14,13 @@ import { findDecision, inputOf } from '../../re-decide.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
 
 /**
- * The decision to explain. `input` null: a session whose decision cannot be made again. `sessions`: of the user asked
- * about, newest first.
+ * Decision to explain. `input` is null for a session whose decision cannot be made again. `sessions` are those of the
+ * user in the question, newest first.
  */
 export type FoundDecision = {
   input: DecisionInput | null;
   kind: 'session' | 'user' | 'visitor';
-  /** When the session was decided; null: now. */
+  /** Time of the session's decision; null for now. */
   at: Date | null;
   sessions: readonly UserDecision[];
   /** What could not be found. */
@@ -31,13 +31,13 @@ export type FindDecision = (publisher: Publisher, question: Question) => Promise
 
 const maxSessions = 10;
 
-/** Where decisions are looked for. */
+/** Dependencies of the search for decisions. */
 export type DecisionSearch = InputSources & {
   dbHealth: DatabaseHealth;
   config: Config;
 };
 
-/** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
+/** Finds the decision for a question: a stored one, one for a user now, or one for an invented visitor now. */
 export function createFindDecision({ dbHealth, config, ...sources }: DecisionSearch): FindDecision {
   const { pool, now } = sources;
   const failFast = createFailFast(dbHealth);
@@ -64,14 +64,14 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     const own = userKeys.of(publisher.id, question.user);
     const earlierKeys = userKeys.earlierOf(publisher.id, question.user);
     const keys = [own, ...earlierKeys];
-    const asked = { publisherId: publisher.id, userKeys: keys, identifier: question.user, limit: maxSessions };
-    const sessions = await failFast(() => findUserDecisions(pool, asked));
-    const newest = sessions.find(({ kept }) => kept);
+    const query = { publisherId: publisher.id, userKeys: keys, identifier: question.user, limit: maxSessions };
+    const sessions = await failFast(() => findUserDecisions(pool, query));
+    const newest = sessions.find(({ isStored: kept }) => kept);
     const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
-    const found = newest?.userKey ?? sessions[0]?.userKey ?? own;
-    // Where the id is that of a session whose user is known by a device, its key alone is known.
-    const isOwn = keys.includes(found);
-    const userKey = isOwn ? own : ((await failFast(() => findMovedKey(pool, found))) ?? found);
+    const foundKey = newest?.userKey ?? sessions[0]?.userKey ?? own;
+    // If the sessions belong to a user known by a device, only that key is known.
+    const isOwn = keys.includes(foundKey);
+    const userKey = isOwn ? own : ((await failFast(() => findMovedKey(pool, foundKey))) ?? foundKey);
     const context = { ...(last?.context ?? visitorOf(question)), userKey };
     return {
       input: await inputNow(publisher, context, { earlierKeys: isOwn ? earlierKeys : [] }),
@@ -86,7 +86,7 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     if (question.session !== '') return ofSession(publisher, sessionIdIn(question));
     if (question.user !== '') return ofUser(publisher, question);
     const input = await inputNow(publisher, visitorOf(question));
-    // Someone who is known and has seen nothing yet, not someone without an identity.
+    // An identified visitor who has seen nothing yet, not one without an identity.
     const context = { ...input.context, userKey: 'made-up visitor' };
     return { input: { ...input, context }, kind: 'visitor', at: null, sessions: [], problem: null };
   };

@@ -5,7 +5,10 @@ import { canonicalTag } from '../../../platform/lib/language-tags.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { queryText } from '../../../shell/context.ts';
 
-/** What the page was asked; empty: not given. A session goes before a user, a user before a made-up visitor. */
+/**
+ * Question of the page; empty fields were not entered. A session takes precedence over a user, and a user over an
+ * invented visitor.
+ */
 export type Question = Record<(typeof names)[number], string>;
 
 const names = [
@@ -14,12 +17,12 @@ const names = [
 ] as const;
 
 const maxCustomAttributes = 50;
-/** As long as a fetch takes them (characters). */
+/** Maximum lengths, as in a fetch (characters). */
 const maxLength = 256;
 const maxCustomLength = 5000;
 
 export function questionIn(context: PublisherContext): Question {
-  const given = Object.fromEntries(
+  const fields = Object.fromEntries(
     names.map((name) => [
       name,
       queryText(context, name)
@@ -28,14 +31,14 @@ export function questionIn(context: PublisherContext): Question {
     ]),
   );
   const [firstPlacement = 'checkout'] = context.publisher.placements.keys();
-  return { ...(given as Question), placement: given.placement || firstPlacement };
+  return { ...(fields as Question), placement: fields.placement || firstPlacement };
 }
 
-/** A session id as it is stored; null: the text is none. */
+/** Session id as stored; null if the text is not one. */
 export const sessionIdIn = ({ session }: Question): string | null =>
   isUuid7(session.toLowerCase()) ? session.toLowerCase() : null;
 
-/** The made-up visitor. */
+/** The invented visitor. */
 export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> => ({
   surface: 'unit',
   placement: normaliseName(question.placement),
@@ -63,7 +66,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
   dev: false,
 });
 
-/** `name=value` pairs, separated by commas or lines. */
+/** Parses `name=value` pairs separated by commas or lines. */
 const parseCustom = (text: string): Map<string, string> =>
   new Map(
     text

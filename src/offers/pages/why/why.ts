@@ -11,20 +11,23 @@ import { answerOf, offerTitle } from './answer.ts';
 import { createFindDecision, type DecisionSearch } from './find-decision.ts';
 import { type Question, questionIn } from './question.ts';
 
-/** Offers listed to choose from (count). */
+/** Maximum number of offers to choose from. */
 const maxChoices = 500;
 
-/** Why an offer is shown to a visitor, or not: to a user now, in a stored session, or to a made-up visitor. */
+/**
+ * Pages that explain why an offer is shown to a visitor or not: to a user now, in a stored session, or to an invented
+ * visitor.
+ */
 export function whyPages(app: App, shell: Shell, search: DecisionSearch): void {
   const findDecision = createFindDecision(search);
   publisherPages(app, shell).get('/why', 'analyst', async (context) => {
     const question = questionIn(context);
-    const found = await findDecision(context.publisher, question);
+    const decision = await findDecision(context.publisher, question);
     return {
       title: t('nav.why'),
       lead: t('why.lead'),
       nav: 'why',
-      body: html`${questionForm(context, question)}${answerOf(context, found, question)}`,
+      body: html`${questionForm(context, question)}${answerOf(context, decision, question)}`,
     };
   });
 }
