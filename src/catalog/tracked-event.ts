@@ -3,7 +3,7 @@ import type { TokenClaims } from '../platform/security/tracking-token.ts';
 import type { EventKind, TrackedKind } from './event-kinds.ts';
 import type { Snapshot } from './types.ts';
 
-/** What makes an invalid click or another suspicious event, which is excluded from counts, caps and revenue. */
+/** Reasons for an invalid click or another suspicious event, excluded from counts, caps and revenue. */
 export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
 
 /** An event to store. */

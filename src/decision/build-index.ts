@@ -16,7 +16,7 @@ import { createDimension } from './index/dimension.ts';
 import { clearBit, emptyBits, fullBits, setBit } from './index/index-filters.ts';
 import { sortInSlices } from './index/sort.ts';
 
-/** In the order in which exclusions are reported. */
+/** Indexed keys in the order in which exclusions are reported. */
 const indexedKeys: readonly IndexedKey[] = [
   'countries',
   'regions',
@@ -41,11 +41,11 @@ const normalisers: Record<IndexedKey, (value: string) => string> = {
   languages: lower,
 };
 
-/** Candidates processed between two pauses (count): compiled, or added to a dimension. */
+/** Number of candidates processed between two pauses, for compiling and for adding to a dimension. */
 const sliceSize = 100;
 const dimensionSliceSize = 2000;
 
-/** Builds the index of a publisher; the caller may do other work at each `yield`. */
+/** Builds the index of a publisher. The caller may do other work at each `yield`. */
 export function* buildIndex(source: IndexSource): Generator<void, EligibilityIndex> {
   const { candidates, withheld } = yield* compileOffers(source);
   yield;
@@ -80,26 +80,26 @@ export function* buildIndex(source: IndexSource): Generator<void, EligibilityInd
 
 type BlockedAt = EligibilityIndex['blockedAt'];
 
-/** What the rules of placements block, beside those that block everywhere. */
+/** Candidates blocked by the rules of placements, in addition to those blocked everywhere. */
 function* buildBlockedAt(
   candidates: readonly Candidate[],
   { controls }: IndexSource['publisher'],
 ): Generator<void, BlockedAt> {
-  const found = new Map<string, { bits: Bits; blockOf: FindBlock }>();
+  const blockedAt = new Map<string, { bits: Bits; blockOf: FindBlock }>();
   for (const [placement, blockOf] of controls?.placements ?? []) {
     const bits = emptyBits(candidates.length);
     for (const candidate of candidates) {
       if (candidate.index % sliceSize === sliceSize - 1) yield;
       if (blockOf(candidate.offer) !== null) setBit(bits, candidate.index);
     }
-    found.set(placement, { bits, blockOf });
+    blockedAt.set(placement, { bits, blockOf });
   }
-  return found;
+  return blockedAt;
 }
 
 type Compiled = { candidates: Candidate[]; withheld: Withheld[] };
 
-/** Compiles the rules of all offers, and puts those that may be shown in the order of the catalogue. */
+/** Compiles the rules of all offers, and sorts those that may be shown in catalogue order. */
 function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generator<void, Compiled> {
   const unsorted: Candidate[] = [];
   const withheld: Withheld[] = [];
@@ -129,7 +129,10 @@ function withholdingOf(offer: Offer, { id, controls }: IndexSource['publisher'])
   return block && { rule: 'blocked_by_publisher', ...block };
 }
 
-/** Invalid rules, which only direct writes to the database can cause, exclude their own campaign and no other. */
+/**
+ * Compiles an offer. Invalid rules, which only direct writes to the database can cause, exclude only their own
+ * campaign.
+ */
 function compileOrNull(
   offer: Offer,
   publisherId: number,
@@ -188,7 +191,7 @@ function campaignsOf(candidates: readonly Candidate[]): Map<number, number[]> {
 function* buildDimensions(
   candidates: readonly Candidate[],
 ): Generator<void, { key: IndexedKey; dimension: Dimension }[]> {
-  const found: { key: IndexedKey; dimension: Dimension }[] = [];
+  const dimensions: { key: IndexedKey; dimension: Dimension }[] = [];
   for (const key of indexedKeys) {
     const builder = createDimension(candidates.length, normalisers[key], key === 'languages');
     for (const { rules, index } of candidates) {
@@ -198,18 +201,20 @@ function* buildDimensions(
     }
     yield;
     const dimension = builder.build();
-    if (dimension !== null) found.push({ key, dimension });
+    if (dimension !== null) dimensions.push({ key, dimension });
     yield;
   }
-  return found;
+  return dimensions;
 }
 
-/** A publisher's audiences are its own: of campaigns of others they are unknown, and nobody is in them. */
+/**
+ * A publisher's audiences are its own. In campaigns of other publishers they are unknown, and no user belongs to them.
+ */
 function buildAudiences(candidates: readonly Candidate[], publisherId: number): AudienceIndex | null {
   const size = candidates.length;
   const withoutInclude = fullBits(size);
   const byKey = new Map<string, { included: Bits; excluded: Bits }>();
-  const named = (key: string) =>
+  const audienceBits = (key: string) =>
     getOrInsert(byKey, key, () => ({ included: emptyBits(size), excluded: emptyBits(size) }));
   let isUsed = false;
   for (const { rules, index, offer } of candidates) {
@@ -217,8 +222,8 @@ function buildAudiences(candidates: readonly Candidate[], publisherId: number): 
     if (rules.targeting.audiences !== undefined) isUsed = true;
     if (include !== undefined) clearBit(withoutInclude, index);
     if (offer.campaign.publisherId !== publisherId) continue;
-    for (const key of include ?? []) setBit(named(key).included, index);
-    for (const key of exclude) setBit(named(key).excluded, index);
+    for (const key of include ?? []) setBit(audienceBits(key).included, index);
+    for (const key of exclude) setBit(audienceBits(key).excluded, index);
   }
   return isUsed ? { withoutInclude, byKey } : null;
 }
@@ -227,7 +232,7 @@ function* buildHours(
   candidates: readonly Candidate[],
 ): Generator<void, { zone: string | null; dimension: Dimension }[]> {
   const zones = new Set(candidates.flatMap(({ rules }) => (rules.hours === null ? [] : [rules.hours.zone])));
-  const found: { zone: string | null; dimension: Dimension }[] = [];
+  const byZone: { zone: string | null; dimension: Dimension }[] = [];
   for (const zone of zones) {
     const builder = createDimension(candidates.length);
     for (const { rules, index } of candidates) {
@@ -235,12 +240,12 @@ function* buildHours(
       if (rules.hours?.zone === zone) builder.add(index, { include: hoursTouched(rules.hours.windows) });
     }
     yield;
-    found.push({ zone, dimension: builder.build() as Dimension });
+    byZone.push({ zone, dimension: builder.build() as Dimension });
   }
-  return found;
+  return byZone;
 }
 
-/** The hours of the week that windows overlap. */
+/** Hours of the week that overlap with the windows. */
 function hoursTouched(windows: readonly { start: number; end: number }[]): string[] {
   const hours = new Set<string>();
   for (const { start, end } of windows) {

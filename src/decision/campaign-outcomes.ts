@@ -2,12 +2,12 @@ import { indexOf, run } from './decide.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** The outcome of a campaign that was shown; any other outcome is the rule that kept it from being shown. */
+/** Outcome of a campaign that was shown. Any other outcome is the rule that excluded it. */
 export const shownOutcome = 'shown';
 
 /**
- * What became of each campaign of a publisher in a decision: shown, or the first rule that failed for that of its
- * offers which came furthest.
+ * Outcomes of a publisher's campaigns in a decision: shown, or the first rule that failed for the offer that came
+ * furthest.
  */
 export function campaignOutcomes(input: DecisionInput): Map<number, string> {
   const { withheld } = indexOf(input.publisher);

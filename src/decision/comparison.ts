@@ -3,35 +3,38 @@ import { type ExchangeRates, exchangeFactor, exchangeOn } from '../platform/exch
 import { offsetMs } from '../platform/lib/time-zone.ts';
 import type { EligibilityIndex } from './eligibility.ts';
 
-/** How amounts in different currencies are compared on a day. */
+/** Comparison of amounts in different currencies on a day. */
 export type Comparison = {
-  /** The currency that amounts are compared in. */
+  /** Currency in which amounts are compared. */
   currency: string;
-  /** Names the rates: equal keys have equal factors. */
+  /** Key of the rates; equal keys have equal factors. */
   key: string;
-  /** Factors by currency; null: there is no exchange rate. */
+  /** Factors by currency; null if there is no exchange rate. */
   factors: ReadonlyMap<string, number | null>;
 };
 
-type Made = { rates: ExchangeRates; day: string; wanted: string | null; comparison: Comparison };
-const lastMade = new WeakMap<EligibilityIndex, Made>();
+type CachedComparison = { rates: ExchangeRates; day: string; wanted: string | null; comparison: Comparison };
+const lastMade = new WeakMap<EligibilityIndex, CachedComparison>();
 const currencyCounts = new WeakMap<EligibilityIndex, ReadonlyMap<string, number>>();
 
 /**
- * How the payouts of an index are compared: in the publisher's reporting currency, else in the base of its rates, else
- * in the currency that most offers pay in.
- * @returns null: all pay in one currency
+ * Comparison of an index's payouts: in the publisher's reporting currency, else in the base of its rates, else in the
+ * currency that most offers pay in.
+ * @returns null if all payouts have the same currency
  */
 export function comparisonOf(index: EligibilityIndex, publisher: Publisher, nowMs: number): Comparison | null {
   const counts = countsOf(index);
   if (counts.size < 2) return null;
   const { exchangeRates: rates, reportingCurrency, timeZone } = publisher;
-  const wanted = reportingCurrency ?? rates.base;
+  const preferredCurrency = reportingCurrency ?? rates.base;
   const day = new Date(nowMs + offsetMs(timeZone, nowMs)).toISOString().slice(0, 10);
   const last = lastMade.get(index);
-  if (last?.rates === rates && last.day === day && last.wanted === wanted) return last.comparison;
-  const comparison = compare([...counts.keys()].sort(), rates, { currency: wanted ?? mostFrequent(counts), day });
-  lastMade.set(index, { rates, day, wanted, comparison });
+  if (last?.rates === rates && last.day === day && last.wanted === preferredCurrency) return last.comparison;
+  const comparison = compare([...counts.keys()].sort(), rates, {
+    currency: preferredCurrency ?? mostFrequent(counts),
+    day,
+  });
+  lastMade.set(index, { rates, day, wanted: preferredCurrency, comparison });
   return comparison;
 }
 
@@ -49,8 +52,8 @@ function compare(
 }
 
 function countsOf(index: EligibilityIndex): ReadonlyMap<string, number> {
-  const known = currencyCounts.get(index);
-  if (known !== undefined) return known;
+  const cachedCounts = currencyCounts.get(index);
+  if (cachedCounts !== undefined) return cachedCounts;
   const counts = new Map<string, number>();
   for (const { payout } of index.candidates)
     if (payout.amountMicros > 0) counts.set(payout.currency, (counts.get(payout.currency) ?? 0) + 1);

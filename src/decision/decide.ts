@@ -10,21 +10,21 @@ import { type RankedCandidate, sampledRanking } from './rank/sampled-ranking.ts'
 import { postFilter } from './rules/post-filters.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
 
-/** What an explanation hears of a decision while it is made. */
+/** Callbacks with which an explanation observes a decision. */
 export type Observer = {
-  /** A rule excludes a candidate; the first one reported for it counts. */
+  /** Called when a rule excludes a candidate. Only the first call for a candidate counts. */
   onExcluded: (candidate: Candidate, exclusion: Exclusion) => void;
-  /** An eligible candidate, best first. */
+  /** Called for each eligible candidate, best first. */
   onRanked: (ranked: RankedCandidate) => void;
 };
 
 /**
- * The offers to show, in order (docs/guides/how-a-decision-is-made.md). Pure: the same input, seed included, gives the
- * same decision, bit for bit.
+ * Returns the offers to show, in order (docs/guides/how-a-decision-is-made.md). Pure function: the same input,
+ * including the seed, gives the same decision, bit for bit.
  */
 export const decide = (input: DecisionInput): Decision => run(input, null);
 
-/** `decide`, with an observer that is told of every candidate: decisions and explanations share this code. */
+/** Runs `decide` with an observer of every candidate, so that decisions and explanations share this code. */
 export function run(input: DecisionInput, observer: Observer | null): Decision {
   const { publisher, theme, context } = input;
   const index = indexOf(publisher);
@@ -39,7 +39,7 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
   const bits = passIndexFilters(index, context, relaxed);
   if (onExcluded) reportIndexExclusions(index, input, relaxed, onExcluded);
   const stream = candidateStream({ index, bits, input, relaxed, onExcluded });
-  const { chosen, blocked } = fillPositions({
+  const { chosen: filledOffers, blocked } = fillPositions({
     stream: observer === null ? stream : observed(stream, observer),
     count: context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse,
     onOfferwall: context.surface === 'offerwall',
@@ -48,24 +48,24 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
     separateCategories: publisher.controls?.separateCategories ?? false,
     onExcluded,
   });
-  return { offers: chosen.map(decided), emptyReason: chosen.length > 0 ? null : whyEmpty(index, blocked) };
+  return { offers: filledOffers.map(decided), emptyReason: filledOffers.length > 0 ? null : whyEmpty(index, blocked) };
 }
 
-/** The first candidate of each campaign: candidates of one campaign have its exclusion groups in common. */
+/** First candidate of each campaign. All candidates of a campaign have the same exclusion groups. */
 const oneOfEach = ({ byCampaign, candidates }: EligibilityIndex, campaignIds: readonly number[]): Candidate[] =>
   campaignIds.flatMap((id) => candidates[byCampaign.get(id)?.[0] ?? -1] ?? []);
 
 type StreamOptions = {
   index: EligibilityIndex;
-  /** The candidates that passed the index filters. */
+  /** Candidates that passed the index filters. */
   bits: Bits;
   input: DecisionInput;
-  /** Dev or test mode: post-filters do not apply. */
+  /** Dev or test mode, in which post-filters do not apply. */
   relaxed: boolean;
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
-/** Eligible candidates, best first. Post-filters run only for the candidates that are asked for. */
+/** Yields eligible candidates, best first. Post-filters run only for the requested candidates. */
 function* candidateStream(options: StreamOptions): Generator<RankedCandidate, void> {
   const { index, bits, input, relaxed, onExcluded } = options;
   const { publisher, context } = input;
@@ -90,15 +90,15 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
   }
 }
 
-/** What a hold-out does not get. */
+/** Exclusion of an offer that is withheld from a hold-out. */
 const withheld = ({ candidate }: RankedCandidate, context: DecisionInput['context']): Exclusion | null =>
   context.arm?.withheld?.includes(candidate.offer.campaign.id) === true ? { rule: 'held_out' } : null;
 
-/** `floorMicros`: the least expected revenue of an impression. */
+/** Exclusion of an offer below a floor. `floorMicros` is the minimum expected revenue of an impression. */
 const belowFloor = ({ meanMicros }: RankedCandidate, floorMicros: number): Exclusion | null =>
   meanMicros < floorMicros ? { rule: 'blocked_by_publisher', by: 'floor', value: String(floorMicros / 1000) } : null;
 
-/** The candidates of a class in which nothing pays, or whose ranking is fixed, in the order of the catalogue. */
+/** Yields the candidates of a class without payouts, or with fixed ranking, in catalogue order. */
 function* catalogueRanking(
   index: EligibilityIndex,
   bits: Bits,
@@ -112,7 +112,7 @@ function* catalogueRanking(
   }
 }
 
-/** The index of a publisher from a snapshot that was built with `buildIndex`. */
+/** Index of a publisher in a snapshot that was built with `buildIndex`. */
 export function indexOf({ index }: Publisher): EligibilityIndex {
   if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
   return index;
@@ -120,7 +120,7 @@ export function indexOf({ index }: Publisher): EligibilityIndex {
 
 const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;
 
-/** Why the whole unit shows nothing, or null. */
+/** Reason why the whole unit shows nothing, or null. */
 export function whyOff(input: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
   const { publisher, theme, context, seed } = input;
   const unit = unitOf(publisher, theme, context.placement);
@@ -169,7 +169,7 @@ const decided = (
   reserveChance,
 });
 
-/** Settings of the unit at a placement: the placement's, else the theme's, else the publisher's. */
+/** Settings of the unit at a placement: those of the placement, else of the theme, else of the publisher. */
 type UnitRules = { enabled: boolean; offersPerResponse: number; deliveryPercentage: number };
 
 function unitOf(publisher: Publisher, theme: Theme | null, placementName: string): UnitRules {

@@ -8,18 +8,18 @@ import { passIndexFilters } from './index/index-filters.ts';
 import { postFilter } from './rules/post-filters.ts';
 import type { DecisionContext } from './types.ts';
 
-/** A campaign that is not saved yet, as far as it decides who may see it. `rules` are valid. */
+/** The parts of an unsaved campaign that decide who may see it. `rules` are valid. */
 export type CampaignDraft = { rules: CampaignRules; isLoyalty: boolean };
 
 /**
- * Whether a draft could have been shown in a request of the past: by its targeting, hours and conditions. Its start and
- * end, caps and the competition do not count.
+ * Whether a draft could have been shown in a past request, by its targeting, hours and conditions. Its start and end,
+ * caps and the competition are ignored.
  */
 export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (context: DecisionContext) => boolean {
   const { start_at: _start, end_at: _end, ...schedule } = draft.rules.schedule ?? {};
   const { frequency_caps: _frequency, total_caps: _total, pacing: _pacing, ...rules } = draft.rules;
   const offer = draftOffer({ ...rules, schedule }, draft.isLoyalty, publisher.id);
-  // Block rules go by what a blank offer has not.
+  // Block rules depend on properties that a blank offer lacks.
   const free = { ...publisher, controls: null };
   const building = buildIndex({ publisher: free, offers: [offer], timeZoneOf: () => publisher.timeZone });
   let step = building.next();
@@ -27,10 +27,10 @@ export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (cont
   const index = step.value;
   const [candidate] = index.candidates;
   if (candidate === undefined) return () => false;
-  const asked = { surface: 'unit', onlyWithCreative: false, campaignId: null } as const;
+  const unrestricted = { surface: 'unit', onlyWithCreative: false, campaignId: null } as const;
   const rest = { publisher, theme: null, history: noHistory, totals: new Map(), model: emptyModel, seed: 0 };
-  return (given) => {
-    const context = { ...given, ...asked };
+  return (request) => {
+    const context = { ...request, ...unrestricted };
     const [passing = 0] = passIndexFilters(index, context, false);
     return passing !== 0 && postFilter(candidate, index, { ...rest, context }) === null;
   };

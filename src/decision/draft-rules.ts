@@ -1,6 +1,6 @@
 import { type CompiledRules, compileRules, type RuledCampaign } from './index/compile.ts';
 
-/** The rules of a campaign as a row has them; null: they are invalid, which only direct writes can cause. */
+/** Compiled rules of a campaign's row, or null if they are invalid, which only direct writes can cause. */
 export function rulesOfDraft(campaign: RuledCampaign, capZone: string): CompiledRules | null {
   try {
     return compileRules(campaign, capZone);

@@ -10,21 +10,21 @@ import type { DecisionInput } from './types.ts';
 
 export type Explanation = {
   offer: Offer;
-  /** Place among the eligible offers, from 1; null: excluded. */
+  /** Rank among the eligible offers, from 1; null if excluded. */
   rank: number | null;
   score: number | null;
-  /** From 1; null: not shown. */
+  /** Position from 1; null if not shown. */
   position: number | null;
-  /** The first rule that excludes it; null: it is shown. */
+  /** First rule that excludes it; null if it is shown. */
   rule: string | null;
   reason: Reason;
-  /** What of the request moved its score most; none where it is excluded. */
+  /** Request properties that changed its score most; empty if it is excluded. */
   influences: readonly Influence[];
 };
 
 /**
- * For each offer provisioned to the publisher, why it is shown or not: the decision itself, observed. Shown offers come
- * first, then the other eligible ones by rank, then those excluded.
+ * Explains for each offer provisioned to the publisher why it is shown or not, by observing the decision itself. Shown
+ * offers come first, then other eligible ones by rank, then excluded ones.
  */
 export function explain(input: DecisionInput): Explanation[] {
   const { candidates, withheld } = indexOf(input.publisher);
@@ -66,12 +66,12 @@ const byPositionThenRank = (a: Explanation, b: Explanation): number =>
   (a.rank ?? Number.MAX_SAFE_INTEGER) - (b.rank ?? Number.MAX_SAFE_INTEGER) ||
   a.offer.id - b.offer.id;
 
-/** A rule that an offer fails, and what it says. */
+/** A rule that an offer fails, with its reason. */
 export type FailingRule = { rule: Exclusion['rule']; reason: Reason };
 
 /**
- * Every rule that keeps an offer out of a decision, in the order in which they apply; a decision itself stops at the
- * first. Empty: it takes part, and its rank decides. What competition does is not part of it ({@link explain}).
+ * All rules that exclude an offer from a decision, in the order in which they apply; a decision stops at the first one.
+ * Empty if it takes part and its rank decides. Competition is not included ({@link explain}).
  */
 export function failingRules(input: DecisionInput, offerId: number): FailingRule[] {
   const index = indexOf(input.publisher);

@@ -5,19 +5,19 @@ import type { EligibilityIndex } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** A property of a request that moved an offer's score, and by which factor. */
+/** A request property that changed an offer's score, with its factor. */
 export type Influence = { property: string; value: string; factor: number };
 
-/** Named at most (count), and what is too small to be named (logarithm of the factor). */
+/** Maximum number of influences, and minimum size to be listed (logarithm of the factor). */
 const maxNamed = 3;
 const least = 0.02;
 
-/** The properties of a request that moved an offer's expected revenue most, the strongest first. */
+/** Request properties that changed an offer's expected revenue most, strongest first. */
 export function influencesOf({ offer, payout }: Candidate, { publisher, context, model }: DecisionInput): Influence[] {
   if (payout.kind === 'cpm' || payout.amountMicros === 0) return [];
   const scope = scopeOf(model, publisher.id, context.placement, relevantProperties(model, context, publisher));
-  const effects = [scope.click, ...(payout.kind === 'cpc' ? [] : [scope.conversion])].flatMap((one) =>
-    effectsOf(one, offer),
+  const effects = [scope.click, ...(payout.kind === 'cpc' ? [] : [scope.conversion])].flatMap((rateModel) =>
+    effectsOf(rateModel, offer),
   );
   const sums = new Map<string, { value: string; sum: number }>();
   for (const { property, mean } of effects)
@@ -29,12 +29,12 @@ export function influencesOf({ offer, payout }: Candidate, { publisher, context,
     .map(([key, { value, sum }]) => ({ property: nameOfKey(key), value, factor: Math.exp(sum) }));
 }
 
-/** Property of the exchange rate at which a payout was compared. */
+/** Property for the exchange rate at which a payout was compared. */
 export const exchangeProperty = 'exchange_rate';
 
 /**
- * The exchange rate that a payout in another currency was compared at; factor 0: there is none, so the offer ranks
- * after all that can be compared.
+ * Exchange rate at which a payout in another currency was compared. Factor 0 means that there is none, so the offer
+ * ranks after all comparable ones.
  */
 export function exchangeInfluence({ payout }: Candidate, { publisher, context }: DecisionInput): Influence[] {
   const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);

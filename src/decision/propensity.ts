@@ -4,30 +4,30 @@ import { explorationShare, isExploring } from './rank/sampled-ranking.ts';
 import type { DecidedOffer, DecisionInput } from './types.ts';
 
 /**
- * Decisions sampled of those that do not explore, and of those that do: apart, because what is shown by exploration
- * alone would be in hardly any sample. The standard error of an estimate is at most 2.5 percentage points.
+ * Number of sampled decisions without and with exploration. They are separate, because offers shown only by exploration
+ * would be in hardly any sample. The standard error of an estimate is at most 2.5 percentage points.
  */
 const sampleCounts = { plain: 400, exploring: 100 };
 
-/** Decisions made between two pauses: about a millisecond of work. */
+/** Number of decisions made between two pauses: about a millisecond of work. */
 const sliceSize = 25;
 
-/** The probability, over all seeds, that an offer is shown at a position (from 1). */
+/** Probability, over all seeds, that an offer is shown at a position (from 1). */
 export type Propensity = (offerId: number, position: number) => number;
 
-/** What decisions of other seeds show. */
+/** Frequencies of offers in decisions with other seeds. */
 export type SampledDecisions = {
-  /** Of what the decision itself shows, which counts as one more sample: never 0. */
+  /** Propensity of an offer that the decision itself shows. It counts as one more sample, so it is never 0. */
   ofShown: Propensity;
   ofAny: Propensity;
-  /** The probability that an offer is shown at a position, whichever. */
+  /** Probability that a position shows any offer. */
   filled: (position: number) => number;
 };
 
-type Stratum = { share: number; seeds: readonly number[]; shown: Map<string, number>; filled: number[] };
+type Stratum = { share: number; seeds: readonly number[]; timesShown: Map<string, number>; filled: number[] };
 
 type Sampling = {
-  /** What is done with the offers of a decision before they are shown. */
+  /** Rearranges the offers of a decision before they are shown. */
   arrange?: (offers: readonly DecidedOffer[]) => readonly DecidedOffer[];
   /** Of the seeds: those that are averaged over must differ in it, as errors would add up otherwise. */
   salt?: number;
@@ -40,25 +40,26 @@ export function* sampleDecisions(
 ): Generator<void, SampledDecisions> {
   const [plain, exploring] = [stratumOf(false, salt), stratumOf(true, salt)];
   const strata = [plain, exploring];
-  let made = 0;
-  for (const { seeds, shown, filled } of strata)
+  let decisionCount = 0;
+  for (const { seeds, timesShown, filled } of strata)
     for (const seed of seeds) {
-      if (++made % sliceSize === 0) yield;
+      if (++decisionCount % sliceSize === 0) yield;
       for (const [at, { offer }] of arrange(decide({ ...input, seed }).offers).entries()) {
         const key = keyOf(offer.id, at + 1);
-        shown.set(key, (shown.get(key) ?? 0) + 1);
+        timesShown.set(key, (timesShown.get(key) ?? 0) + 1);
         filled[at] = (filled[at] ?? 0) + 1;
       }
     }
   const own = isExploring(input.seed) ? exploring : plain;
   const sum = (of: (stratum: Stratum) => number): number =>
     strata.reduce((all, stratum) => all + stratum.share * of(stratum), 0);
-  const shownIn = ({ shown }: Stratum, offerId: number, position: number) => shown.get(keyOf(offerId, position)) ?? 0;
+  const shownIn = ({ timesShown }: Stratum, offerId: number, position: number) =>
+    timesShown.get(keyOf(offerId, position)) ?? 0;
   return {
     ofShown: (offerId, position) =>
       sum((stratum) => {
-        const one = stratum === own ? 1 : 0;
-        return (shownIn(stratum, offerId, position) + one) / (stratum.seeds.length + one);
+        const ownSample = stratum === own ? 1 : 0;
+        return (shownIn(stratum, offerId, position) + ownSample) / (stratum.seeds.length + ownSample);
       }),
     ofAny: (offerId, position) => sum((stratum) => shownIn(stratum, offerId, position) / stratum.seeds.length),
     filled: (position) => sum(({ filled, seeds }) => (filled[position - 1] ?? 0) / seeds.length),
@@ -78,7 +79,7 @@ const keyOf = (offerId: number, position: number): string => `${offerId} ${posit
 const stratumOf = (explores: boolean, salt: number): Stratum => ({
   share: explores ? explorationShare : 1 - explorationShare,
   seeds: seedsOf(explores, mix(salts.propensity, salt)),
-  shown: new Map(),
+  timesShown: new Map(),
   filled: [],
 });
 

@@ -1,11 +1,11 @@
 /**
- * Random numbers derived from a seed and a salt, without state: what is drawn for one purpose depends on these two
- * alone, not on what was drawn before, so an explanation repeats the draws of its decision although it asks for more.
+ * Random numbers derived from a seed and a salt, without state. The numbers for one purpose depend only on these two
+ * and not on earlier draws, so an explanation repeats the draws of its decision although it requests more.
  */
 
 /**
- * One salt range for each purpose; added are offer ids to `revenue`, campaign ids to `pacing` and `goals`, and the
- * place of a class in the index to `layers`.
+ * One salt range for each purpose. Offer ids are added to `revenue`, campaign ids to `pacing` and `goals`, and the
+ * index of a class to `layers`.
  */
 export const salts = {
   revenue: 0,
@@ -17,7 +17,7 @@ export const salts = {
   goals: 0xe0000000,
 };
 
-/** 32 well-mixed bits of a seed and a salt (murmur3's finaliser). */
+/** Mixes a seed and a salt to 32 bits (murmur3's finaliser). */
 export function mix(seed: number, salt: number): number {
   let h = seed ^ Math.imul(salt, 0x9e3779b1);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -25,10 +25,10 @@ export function mix(seed: number, salt: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** From 0 to below 1. */
+/** Uniform number from 0 to below 1. */
 export const uniform = (seed: number, salt: number): number => mix(seed, salt) / 2 ** 32;
 
-/** 32 bits of a text (FNV-1a, mixed). */
+/** Hashes a text to 32 bits (FNV-1a, mixed). */
 export function hashText(text: string): number {
   let h = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) h = Math.imul(h ^ text.charCodeAt(index), 0x01000193);

@@ -9,7 +9,7 @@ import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** What a reason says: a key, and the arguments of the text that readers get in their language. */
+/** A reason: the key of a text, which readers get in their language, and its arguments. */
 export type Reason = { key: ReasonKey; values: ReasonValues };
 
 /** Most rules have one text; some have one for each case. */
@@ -28,7 +28,10 @@ type ReasonKey =
 
 type ReasonValues = Readonly<Record<string, ReasonValue>>;
 
-/** A text stands as it is, a number chooses a plural; everything else is written for its reader. */
+/**
+ * Argument of a text. Texts are used as they are, and numbers select the plural form; the others are formatted for the
+ * reader.
+ */
 export type ReasonValue =
   | string
   | number
@@ -38,15 +41,15 @@ export type ReasonValue =
   /** 0 is Monday. */
   | { as: 'weekday'; day: number }
   | { as: 'timeOfDay'; minute: number }
-  /** `currency` null: it stands beside another amount. */
+  /** `currency` is null next to another amount. */
   | { as: 'amount'; micros: number; currency: string | null }
   | { as: 'list'; values: readonly (string | number | boolean)[] }
   | { as: 'condition'; condition: Condition };
 
-/** Why an offer is shown. */
+/** Reason why an offer is shown. */
 export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
 
-/** Why an offer is shown before others, for the sake of its campaign's goal. */
+/** Reason why an offer is shown before others because its campaign is behind its goal. */
 export function shownForGoal(
   position: number,
   { rules }: Candidate,
@@ -61,7 +64,7 @@ export function shownForGoal(
   };
 }
 
-/** Why an offer is not shown. `candidate` null: it is withheld from the index. */
+/** Reason why an offer is not shown. `candidate` is null if it is withheld from the index. */
 export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): Reason {
   const { rule } = exclusion;
   switch (rule) {
@@ -135,7 +138,7 @@ function audienceReason({ audiences }: Of<'audience'>, candidate: Candidate | nu
 function targetingReason({ key, value }: Of<'targeting'>, candidate: Candidate | null): Reason {
   const { include, exclude } = candidate?.rules.targeting[key] ?? {};
   if (value === null) return { key: 'targeting_unknown', values: { key, list: list(include) } };
-  const isExcluded = include === undefined || exclude?.some((one) => one.toLowerCase() === value.toLowerCase());
+  const isExcluded = include === undefined || exclude?.some((entry) => entry.toLowerCase() === value.toLowerCase());
   return isExcluded === true
     ? { key: 'targeting_excluded', values: { key, value, list: list(exclude) } }
     : { key: 'targeting_missed', values: { key, value, list: list(include) } };
@@ -154,15 +157,15 @@ const conditionOf = (candidate: Candidate | null): ReasonValue => ({
   condition: candidate?.rules.conditions ?? { all: [] },
 });
 
-function frequencyValues({ scope, event, limit, window_minutes: minutes }: FrequencyCap, seen: number): ReasonValues {
-  const named = splitKind(event);
+function frequencyValues({ scope, event, limit, window_minutes: minutes }: FrequencyCap, used: number): ReasonValues {
+  const eventKind = splitKind(event);
   const [unit, length] = minutes === null ? (['ever', 0] as const) : durationOf(minutes);
   return {
     scope,
-    event: named.kind,
-    name: named.name,
-    count: seen,
-    times: count(seen),
+    event: eventKind.kind,
+    name: eventKind.name,
+    count: used,
+    times: count(used),
     unit,
     duration: length,
     length: count(length),
@@ -170,20 +173,20 @@ function frequencyValues({ scope, event, limit, window_minutes: minutes }: Frequ
   };
 }
 
-/** In the largest unit without a rest. */
+/** Duration in the largest unit without a remainder. */
 function durationOf(minutes: number): readonly [unit: string, length: number] {
   if (minutes % 1440 === 0) return ['day', minutes / 1440];
   return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
 }
 
 /** Remaining budget, and the price of the event that it cannot pay. */
-function nextPaid(left: number, candidate: Candidate | null): ReasonValues {
-  if (left <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
+function nextPaid(remaining: number, candidate: Candidate | null): ReasonValues {
+  if (remaining <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
   const { payout } = candidate;
   return {
     rest: 'yes',
     event: payingEventOf(payout.kind),
-    left: { as: 'amount', micros: left, currency: null },
+    left: { as: 'amount', micros: remaining, currency: null },
     cost: { as: 'amount', micros: maxCostMicros(payout), currency: payout.currency },
   };
 }

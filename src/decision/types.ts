@@ -2,7 +2,7 @@ import type { Totals, UserHistory } from '../budgets/caps.ts';
 import type { Offer, Payout, Publisher, Theme } from '../catalog/types.ts';
 import type { Model } from '../learning/model.ts';
 
-/** Everything a decision depends on: the same input gives the same decision, bit for bit. */
+/** Everything a decision depends on. The same input gives the same decision, bit for bit. */
 export type DecisionInput = {
   publisher: Publisher;
   theme: Theme | null;
@@ -10,11 +10,11 @@ export type DecisionInput = {
   history: UserHistory;
   totals: Totals;
   model: Model;
-  /** 32 bits, unsigned; the only source of randomness. */
+  /** Unsigned 32-bit number, the only source of randomness. */
   seed: number;
 };
 
-/** The request. Names of platform, device, os and browser are lower case; null: unknown. */
+/** The request. Names of platform, device, os and browser are lower case; null if unknown. */
 export type DecisionContext = {
   surface: 'unit' | 'offerwall';
   /** Normalised name. */
@@ -25,33 +25,33 @@ export type DecisionContext = {
   device: string | null;
   os: string | null;
   browser: string | null;
-  /** BCP 47 tag of what the user reads; null: not said. */
+  /** BCP 47 tag of the user's language; null if unknown. */
   language: string | null;
   geo: Geo;
   custom: ReadonlyMap<string, string>;
-  /** Keys of the audiences that the user is in, of those that campaigns name. */
+  /** Keys of the user's audiences, limited to those that campaigns refer to. */
   audiences: readonly string[];
   nowMs: number;
-  /** Keyed hash of the user's identifier; null: unknown, or without consent. */
+  /** Keyed hash of the user's identifier; null if unknown, or without consent. */
   userKey: string | null;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
-  /** Most offers; null: the setting of placement, theme or publisher. */
+  /** Maximum number of offers; null uses the setting of the placement, theme or publisher. */
   count: number | null;
-  /** Campaigns shown at other placements of the same call; null: the call names one placement. */
+  /** Campaigns shown at other placements of the same call; null if the call has a single placement. */
   shownElsewhere: readonly number[] | null;
-  /** What the experiments of the request say of its decision; null: nothing. */
+  /** Changes by experiments; null for none. */
   arm: ArmRules | null;
   dev: boolean;
 };
 
-/** What an arm changes of a decision beside the number of offers; absent: nothing. */
+/** Changes of a decision by an arm, apart from the number of offers; absent fields change nothing. */
 export type ArmRules = {
   ranking?: 'learned' | 'fixed';
-  /** Least expected revenue of an impression (millionths), in place of the publisher's. */
+  /** Minimum expected revenue of an impression (millionths), which replaces the publisher's. */
   floorMicros?: number;
-  /** Campaigns that are not shown, whatever else is said of them. */
+  /** Campaigns that are not shown in any case. */
   withheld?: readonly number[];
 };
 
@@ -71,21 +71,21 @@ export const unknownGeo: Geo = { country: null, region: null, city: null, postal
 
 export type DecidedOffer = {
   offer: Offer;
-  /** From 1. */
+  /** Position from 1. */
   position: number;
-  /** Sampled expected revenue of one impression, in millionths of the payout's currency. */
+  /** Sampled expected revenue of an impression, in millionths of the payout's currency. */
   score: number;
-  /** The same without sampling. */
+  /** Expected revenue without sampling. */
   meanMicros: number;
   priority: number;
   payout: Payout;
-  /** What the impression may cost the campaign's budget, to be reserved, in millionths. */
+  /** Possible cost of the impression to the campaign's budget, to be reserved, in millionths. */
   reserveMicros: number;
-  /** The chance of that: what it is of the whole that is paid. */
+  /** Probability of that cost: its share of the whole payment. */
   reserveChance: number;
 };
 
-/** Why nothing is shown. */
+/** Reason why nothing is shown. */
 export type EmptyReason =
   | 'unit_off'
   | 'percentage'

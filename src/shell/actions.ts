@@ -5,7 +5,7 @@ import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './contex
 export const hiddenField = (name: string, value: string | number): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;
 
-/** Every form that changes something must contain it. */
+/** Hidden field with the CSRF token. Every form that changes something must contain it. */
 export const csrfField = ({ csrf }: Viewer): Html => hiddenField(csrfFieldName, csrf);
 
 type ActionButton = {
@@ -13,12 +13,12 @@ type ActionButton = {
   text: string;
   kind?: 'main' | 'quiet' | 'danger' | '';
   small?: boolean;
-  /** Text of the confirmation dialog; absent: no dialog. */
+  /** Text of the confirmation dialog; absent for no dialog. */
   confirm?: string;
   values?: Readonly<Record<string, string | number>>;
 };
 
-/** A button that changes something: a form of its own, so that it works without scripts. */
+/** Button that changes something. It is a form of its own, so that it works without scripts. */
 export function actionButton({ request }: PageContext, action: ActionButton): Html {
   const { to, text, kind = '', small = false, confirm, values = {} } = action;
   const confirmation = confirm !== undefined && html` data-confirm="${confirm}" data-confirm-button="${text}"`;
@@ -32,22 +32,22 @@ export function actionButton({ request }: PageContext, action: ActionButton): Ht
 type SaveForm = {
   button?: string;
   cancel?: string;
-  /** Page with the form, where its errors are shown at another address. */
+  /** Page with the form, if its errors are shown at another URL. */
   page?: string;
-  /** The route answers `rowsField` with the form as it was typed; drafts.js has forms with rows drawn by it. */
+  /** Whether the route answers `rowsField` with the submitted form. drafts.js then lets it render forms with rows. */
   rows?: boolean;
   /** Attributes of the form element. */
   attributes?: Html;
-  /** Buttons after the first. */
+  /** Buttons after the first one. */
   extra?: Html;
 };
 
-/** A form that saves, with its buttons in a row at the end. What is typed outlives the session (drafts.js). */
+/** Form that saves, with its buttons in a row at the end. Entered values survive the end of the session (drafts.js). */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
   const { button = t('common.save'), cancel, page = '', rows = false, attributes = nothing, extra = nothing } = options;
-  const kept = html`data-keep="${page}"${rows && html` data-rows`}`;
+  const draftAttributes = html`data-keep="${page}"${rows && html` data-rows`}`;
   return html`
-    <form method="post" action="${to}" class="form" novalidate ${kept}${attributes}>
+    <form method="post" action="${to}" class="form" novalidate ${draftAttributes}${attributes}>
       ${csrfField(viewerOf(request))}
       ${body}
       <div class="form-end">
@@ -58,5 +58,5 @@ export function saveForm({ request }: PageContext, to: string, body: Html, optio
     </form>`;
 }
 
-/** The fields of a form for those who may read but not write. */
+/** Disabled fields of a form, for users with read access. */
 export const readOnlyFields = (fields: Html): Html => html`<fieldset class="plain" disabled>${fields}</fieldset>`;

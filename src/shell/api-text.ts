@@ -2,7 +2,7 @@ import { en } from '../platform/i18n/en.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { pseudoLocale, reader } from '../platform/i18n/reader.ts';
 
-/** Escapes what means something in a regular expression. */
+/** Escapes special characters of regular expressions. */
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 type Pattern = { name: string; pattern: RegExp; numbers: ReadonlySet<string> };
@@ -21,12 +21,12 @@ function patternOf([name, text]: [string, string]): Pattern {
 
 const texts = Object.entries(en.apiTexts);
 const names = new Map(texts.map(([name, text]) => [text, name]));
-/** In the order of the file: what wraps another text stands first. */
+/** Patterns in the order of the file. Texts that wrap other texts come first. */
 const patterns = texts.filter(([, text]) => text.includes('{')).map(patternOf);
 
 /**
- * A text of the API in the language of the reader. The API speaks English; the section `apiTexts` of the message files
- * has its texts, and what is not there stays English. Null in a body is an empty field in a form.
+ * Translates a text of the API to the reader's language. The API is in English; the section `apiTexts` of the message
+ * files has its texts, and missing texts stay English. Null in a body corresponds to an empty field in a form.
  */
 export function apiText(text: string): string {
   const [, problem] = /^(.*), or null$/s.exec(text) ?? [];
@@ -47,7 +47,7 @@ export function apiText(text: string): string {
   return text;
 }
 
-/** Some texts hold another one, or the name of a kind of rows. */
+/** Translates an argument: some texts contain another one, or the name of a kind of rows. */
 function argumentText(argument: string, value: string): string {
   if (argument === 'problem') return apiText(value);
   if (argument !== 'noun') return value;

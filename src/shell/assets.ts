@@ -7,7 +7,7 @@ const { resolve } = createRequire(import.meta.url);
 const asset = (path: string): URL => new URL(`../../assets/${path}`, import.meta.url);
 const own = (name: string): URL => asset(`dashboard/${name}`);
 
-/** Every file the pages load; libraries come from their packages. */
+/** All files that the pages load. Libraries come from their packages. */
 const files = {
   'tokens.css': asset('tokens.css'),
   'dashboard.css': own('dashboard.css'),

@@ -2,24 +2,24 @@ import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { table } from './components.ts';
 
-/** What the browser draws; null: no value yet. */
+/** Data of a chart; a null value is missing. */
 export type ChartData = {
   caption: string;
-  /** Of the first column of the table. */
+  /** Heading of the first column of the table. */
   heading: string;
   /** Start of each day or hour (epoch ms); days in UTC. */
   times: readonly { text: string; atMs: number }[];
-  /** A dashed series is what the first is compared with. */
+  /** A dashed series is what the first one is compared with. */
   series: readonly { label: string; values: readonly (number | null)[]; isDashed?: boolean }[];
   kind?: 'line' | 'bar';
-  /** IANA zone of hours; absent: days. */
+  /** IANA zone of hours; absent for days. */
   zone?: string;
-  /** How values are written: as counts, shares, or amounts of a currency. */
+  /** Format of values: counts, shares, or amounts of a currency. */
   style?: 'count' | 'rate' | { currency: string | null };
   format?: (value: number) => string;
 };
 
-/** A chart, drawn in the browser, with the same figures as a table below it. */
+/** Chart that is drawn in the browser, with the same figures in a table below it. */
 export function drawnChart({ caption, heading, times, series, format = String, ...options }: ChartData): Html {
   const { kind = 'line', zone = null, style = 'count' } = options;
   const data = [times.map(({ atMs }) => atMs / 1000), ...series.map(({ values }) => values)];
@@ -53,7 +53,7 @@ export function drawnChart({ caption, heading, times, series, format = String, .
 /** Size of a sparkline in its own units. */
 const [sparkWidth, sparkHeight] = [56, 22];
 
-/** A small line without axes, drawn by the server; its figures stand beside it. */
+/** Small line without axes, drawn by the server, next to its figures. */
 export function sparkline(values: readonly number[]): Html {
   const most = Math.max(...values, 0);
   const step = sparkWidth / Math.max(values.length - 1, 1);

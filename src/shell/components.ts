@@ -6,16 +6,16 @@ export type Column = {
   text: string;
   numeric?: boolean;
   hidden?: boolean;
-  /** What the column holds, as a tooltip. */
+  /** Description of the column, as a tooltip. */
   hint?: string;
-  /** A link that sorts by it. `order` null: it is sorted by another. */
+  /** Link that sorts by the column. `order` is null if another column is sorted. */
   sort?: { id: string; href: string; order: 'ascending' | 'descending' | null };
 };
 export type Cell = Html | string | number;
 
 /**
- * A table that scrolls sideways where it is too wide, also by keyboard. Cells are in the order of the columns.
- * @param id of one that refreshes itself, so that it keeps the focus
+ * Table that scrolls sideways if it is too wide, also by keyboard. Cells are in the order of the columns.
+ * @param id id of a table that refreshes itself, so that it keeps the focus
  */
 export function table(
   caption: string,
@@ -50,7 +50,7 @@ export function table(
     </div>`;
 }
 
-/** Shown instead of an empty list: what belongs here and the next step. */
+/** Placeholder for an empty list with the next step. */
 export const emptyState = (name: IconName, title: string, text: Html | string, action: Html = nothing): Html => html`
   <div class="empty">
     <div class="empty-icon">${icon(name)}</div>
@@ -64,7 +64,7 @@ export const noMatches = (): Html => html`<p class="hint">${t('common.noMatches'
 export type Tone = 'good' | 'bad' | 'warn' | 'plain' | 'info';
 export const badge = (text: string, tone: Tone = 'plain'): Html => html`<span class="badge ${tone}">${text}</span>`;
 
-/** A message above the content. Failures are announced at once, everything else politely. */
+/** Message above the content. Screen readers announce failures at once, and other messages politely. */
 export function notice(kind: 'done' | 'failed' | 'warn' | 'info', body: Html): Html {
   const role = kind === 'failed' ? html` role="alert"` : kind === 'done' ? html` role="status"` : nothing;
   return html`<div class="notice ${kind}"${role}>${body}</div>`;
@@ -75,7 +75,7 @@ export const linkButton = (href: string, text: string, kind: 'main' | 'quiet' | 
 
 export const link = (href: string, text: string | Html): Html => html`<a href="${href}">${text}</a>`;
 
-/** A link in bold, such as a row's name in a table. */
+/** Link in bold, such as a row's name in a table. */
 export const strongLink = (href: string, text: string | Html): Html => link(href, html`<strong>${text}</strong>`);
 
 type CardOptions = { lead?: string | Html; actions?: Html };
@@ -122,7 +122,7 @@ export function tabs(label: string, entries: readonly { text: string; href: stri
   return html`<nav class="tabs" aria-label="${label}">${links}</nav>`;
 }
 
-/** Names with their values. */
+/** List of names with their values. */
 export const descriptionList = (entries: readonly (readonly [string, Cell])[]): Html => html`
   <dl class="description">
     ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}

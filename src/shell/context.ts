@@ -16,11 +16,11 @@ export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
 
-/** A role that a publisher has made of permissions. */
+/** A publisher's own role with its permissions. */
 export type CustomRole = { id: number; name: string; permissions: readonly string[] };
 export type MemberRole = Role | CustomRole;
 
-/** What a role that is made of permissions needs for the pages of a role; null: none. */
+/** Permissions that a publisher's own role needs for the pages of a standard role; null if none is sufficient. */
 const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>> = {
   advertiser: null,
   analyst: null,
@@ -28,7 +28,10 @@ const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>
   admin: 'configurations',
 };
 
-/** Each role includes the ones before it; one that is made of permissions, what these open. */
+/**
+ * Whether a role includes another one. Each standard role includes the ones before it; a publisher's own role includes
+ * those that its permissions cover.
+ */
 export function hasRole(role: MemberRole, required: Role): boolean {
   if (typeof role === 'string') return roles.indexOf(role) >= roles.indexOf(required);
   if (required === 'operator') return false;
@@ -36,65 +39,68 @@ export function hasRole(role: MemberRole, required: Role): boolean {
   return permission === null || role.permissions.includes(permission);
 }
 
-/** A person with one sign-in, as a member of one publisher. */
+/** A person with a sign-in, as a member of one publisher. */
 export type User = {
   id: number;
   email: string;
   membershipId: number;
   role: MemberRole;
-  /** null: an operator, or of an advertiser. */
+  /** Publisher of the member; null for operators and advertisers' accounts. */
   publisherId: number | null;
   /** Of an advertiser's accounts; null: of all others. */
   advertiserId: number | null;
-  /** false: invited, and the invitation is not accepted yet. */
+  /** Whether the invitation was accepted. */
   hasJoined: boolean;
   hasPassword: boolean;
-  /** An authenticator app or a passkey. */
+  /** Whether the user has an authenticator app or a passkey. */
   hasTwoFactor: boolean;
   hasAuthenticatorApp: boolean;
-  /** Signs in at the OpenID provider, and has no password. */
+  /** Whether the user signs in at the OpenID provider, without a password. */
   isLinked: boolean;
-  /** Of the membership. */
+  /** Whether the membership is disabled. */
   disabled: boolean;
-  /** null: by the browser's. */
+  /** Language of the user; null uses the browser's. */
   language: ReaderLanguage | null;
   createdAt: Date;
 };
 
 /** The signed-in user with their session. */
 export type Viewer = {
-  /** As a member of the publisher in the address, elsewhere of the one that was opened last. */
+  /** User as a member of the publisher in the URL, or else of the one that was opened last. */
   user: User;
-  /** The publishers that the user is a member of. */
+  /** Publishers that the user is a member of. */
   publisherIds: readonly number[];
-  /** The advertisers that the user has an account of. */
+  /** Advertisers that the user has an account of. */
   advertiserIds: readonly number[];
   sessionId: string;
-  /** When the session was last proved to be the user's: its start, or a sensitive action (epoch milliseconds). */
+  /**
+   * Time of the last confirmation of the user's identity: the start of the session, or a sensitive action (epoch
+   * milliseconds).
+   */
   confirmedMs: number;
   byProvider: boolean;
   sessionToken: string;
   csrf: string;
 };
 
-/** The publisher in the address of a page. */
+/** Publisher in the URL of a page. */
 export type ViewedPublisher = { id: number; name: string; timeZone: string };
 
-/** The advertiser in the address of a page; `publisherId`: who has it in its catalogue. */
+/** Advertiser in the URL of a page. `publisherId` is the publisher of its catalogue. */
 export type ViewedAdvertiser = { id: number; name: string; publisherId: number };
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set for every request with a valid session. */
     viewer: Viewer | null;
-    /** The publisher in the address, if the viewer has access to it. */
+    /** Publisher in the URL, if the viewer has access to it. */
     viewedPublisher: ViewedPublisher | null;
-    /** The advertiser in the address, if the viewer has an account of it. */
+    /** Advertiser in the URL, if the viewer has an account of it. */
     viewedAdvertiser: ViewedAdvertiser | null;
   }
 }
 
-/** What a page is rendered from. */
+/** Context that a page is rendered from. */
 export type PageContext = {
   request: FastifyRequest;
   reply: FastifyReply;
@@ -103,13 +109,19 @@ export type PageContext = {
   path: (rest: string) => string;
 };
 
-/** @throws Error on a route without sign-in */
+/**
+ * Viewer of a request.
+ * @throws Error on a route without sign-in
+ */
 export function viewerOf(request: FastifyRequest): Viewer {
   if (request.viewer === null) throw new Error('the route does not require a session');
   return request.viewer;
 }
 
-/** @throws AppError `permission_denied` */
+/**
+ * Requires a role.
+ * @throws AppError `permission_denied`
+ */
 export function requireRole({ user }: Viewer, role: Role): void {
   if (!hasRole(user.role, role)) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
 }
@@ -118,18 +130,18 @@ export const publisherPath = (publisherId: number, rest = ''): string => `/dashb
 
 export const advertiserPath = (advertiserId: number, rest = ''): string => `/dashboard/a/${advertiserId}${rest}`;
 
-/** Value of a query parameter, as PostgreSQL takes texts; empty when it is absent or given twice. */
+/** Value of a query parameter without NUL; empty if it is absent or repeated. */
 export function queryText({ request }: PageContext, name: string): string {
   const value = (request.query as Record<string, unknown>)[name];
   return typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed() : '';
 }
 
-/** Value of a path parameter; empty when it is absent. */
+/** Value of a path parameter; empty if it is absent. */
 export const pathText = ({ request }: PageContext, name: string): string =>
   (request.params as Record<string, string | undefined>)[name] ?? '';
 
 /**
- * Key of the row in the address.
+ * Key of the row in the URL.
  * @throws AppError `not_found`
  */
 export function keyIn(context: PageContext): string {
@@ -138,34 +150,37 @@ export function keyIn(context: PageContext): string {
   return key;
 }
 
-/** The submitted form; empty when the request has none. Passwords are read from it untrimmed. */
+/** The submitted form; empty if there is none. Passwords are read from it untrimmed. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();
 
-/** Name of the form field with the CSRF token of the session; requests of scripts send `csrfHeader` instead. */
+/** Name of the form field with the CSRF token of the session. Requests of scripts send `csrfHeader` instead. */
 export const csrfFieldName = '_csrf';
 export const csrfHeader = 'x-csrf-token';
 
 /**
- * Forms with lists of rows, whose fields are named `{list}.{index}.…`: "Add" and "Remove" submit the form under this
- * name; the answer is the form as it was typed, with a row more or less, and nothing is saved.
+ * Name of the buttons "Add" and "Remove" in lists of rows, whose fields are named `{list}.{index}.…`. The response is
+ * the submitted form with a row more or less, and nothing is saved.
  */
 export const rowsField = '_rows';
 
-/** The submitted fields by name; unchecked boxes are absent. */
+/** Submitted fields by name; unchecked boxes are absent. */
 export type Fields = {
-  /** The first value, trimmed and with \n as line end; empty when there is none. */
+  /**
+   * First value, trimmed, with \
+   * as line end; empty if there is none.
+   */
   text: (name: string) => string;
   all: (name: string) => string[];
   /** Whether a box is checked. */
   checked: (name: string) => boolean;
-  /** A number; null: empty. Anything else stays a text, which the validation of the value refuses. */
+  /** A number, or null if empty. Other text is returned as a text for validation to reject. */
   number: (name: string) => number | string | null;
-  /** Rows of a list whose fields are named `{list}.{index}.…`. */
+  /** Number of rows of a list whose fields are named `{list}.{index}.…`. */
   rowCount: (list: string) => number;
 };
 
-/** Reads a submitted form. NUL, which no text column can store, is dropped. */
+/** Reads a submitted form. NUL, which text columns cannot store, is removed. */
 export function fieldsOf(params: URLSearchParams): Fields {
   const clean = (text: string): string => text.replaceAll('\0', '').replaceAll('\r\n', '\n').trim();
   const text = (name: string): string => clean(params.get(name) ?? '');
@@ -182,7 +197,7 @@ export function fieldsOf(params: URLSearchParams): Fields {
   };
 }
 
-/** Rows that fields named `{list}.{index}.…` make up (count). */
+/** Number of rows in fields named `{list}.{index}.…`. */
 export function rowCountOf(names: Iterable<string>, list: string): number {
   let count = 0;
   for (const name of names) {
@@ -192,16 +207,16 @@ export function rowCountOf(names: Iterable<string>, list: string): number {
   return count;
 }
 
-/** Validation errors by field; paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
+/** Validation errors by field. Paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
 export type FieldErrors = readonly ErrorDetail[];
 
 const whole = ({ message }: AppError): FieldErrors[number] => ({ path: '/', message });
 
-/** Whether the details of an error are the first rows of a file, which say nothing without its message. */
+/** Whether the details of an error are the first rows of a file, which are meaningless without its message. */
 const showsRows = ({ code, details = [] }: AppError): boolean =>
   code === 'ambiguous_header' || (code === 'unknown_header' && details[0]?.path.startsWith('/lines/') === true);
 
-/** The validation errors of a refused change, in the language of the reader; rethrows every other error. */
+/** Validation errors of a rejected change in the reader's language; rethrows every other error. */
 export function fieldErrorsOf(err: unknown): FieldErrors {
   if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
     return (showsRows(err) ? [whole(err)] : (err.details ?? [whole(err)])).map(({ path, message }) => ({

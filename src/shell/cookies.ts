@@ -4,10 +4,10 @@ import type { App } from '../platform/http/app.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import { isToken } from '../platform/security/random-token.ts';
 
-/** Time for the sign-in at the OpenID provider (milliseconds). */
+/** Timeout of the sign-in at the OpenID provider (milliseconds). */
 export const pendingLifetimeMs = 15 * minuteMs;
 
-/** A form that takes back what was done: where it is submitted to, and its fields. */
+/** Form that undoes an action: its URL and its fields. */
 export type Undo = { to: string; values?: Readonly<Record<string, string | readonly string[]>> };
 
 /** A message shown once after a redirect. */
@@ -18,9 +18,9 @@ export type Cookies = {
   setSession: (reply: FastifyReply, token: string) => void;
   endSession: (reply: FastifyReply) => void;
   setFlash: (reply: FastifyReply, flash: Flash) => void;
-  /** What a sign-in at the OpenID provider needs at its end. */
+  /** Stores the state of a sign-in at the OpenID provider. */
   setPending: (reply: FastifyReply, value: string) => void;
-  /** Reads and deletes it. */
+  /** Reads and deletes that state. */
   takePending: (request: FastifyRequest, reply: FastifyReply) => string | null;
   /** Reads and deletes the message of the previous request. */
   takeFlash: (request: FastifyRequest, reply: FastifyReply) => Flash | null;
@@ -29,13 +29,13 @@ export type Cookies = {
 const flashLifetimeS = 30;
 const pendingLifetimeS = pendingLifetimeMs / 1000;
 const maxFlashLength = 300;
-/** Of the fields of an undo as JSON (bytes): a cookie holds 4 KB. What is longer has no undo. */
+/** Maximum size of an undo's fields as JSON (bytes). A cookie can hold 4 KB; larger ones have no undo. */
 const maxUndoBytes = 2000;
 
 /**
- * The dashboard's cookies. With https their names begin with `__Host-`, so that no other host of the domain can set
+ * Cookies of the dashboard. With https their names begin with `__Host-`, so that no other host of the domain can set
  * them.
- * @param sessionLifetimeMs how long a browser keeps the cookie of a session
+ * @param sessionLifetimeMs how long a browser keeps the cookie of a session (milliseconds)
  */
 export async function registerCookies(app: App, publicUrl: string, sessionLifetimeMs: number): Promise<Cookies> {
   await app.register(cookiePlugin);
@@ -75,7 +75,7 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
   };
 }
 
-/** Only of the dashboard: a cookie that was set from elsewhere must not have a form submitted there. */
+/** Parses an undo. Its path must be in the dashboard: a forged cookie must not submit forms elsewhere. */
 function undoOf(text: string): Undo | null {
   if (text === '') return null;
   try {

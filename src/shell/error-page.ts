@@ -10,7 +10,7 @@ import { linkButton } from './components.ts';
 import { renderCard, renderPage, type Shell } from './layout.ts';
 import { pageHeaders } from './pages.ts';
 
-/** Answers errors with pages. */
+/** Registers error pages. */
 export function registerErrorPages(app: App, shell: Shell): void {
   const { asset, cookies, publicUrl } = shell;
   app.setErrorHandler((err, request, reply) =>

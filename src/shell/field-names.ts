@@ -1,6 +1,6 @@
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 
-/** Fields of the API whose label in a form says what they are, also without that form. */
+/** Fields of the API with a label that is clear without its form. */
 const labels: Readonly<Record<string, MessageKey>> = {
   active: 'campaigns.active',
   adv_pixel_url: 'offers.advertiserPixel',
@@ -74,7 +74,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   weight: 'campaigns.weight',
 };
 
-/** A field of the API in the language of the reader; one without a label by its name. */
+/** Label of an API field in the reader's language, or its name if it has none. */
 export function fieldName(name: string): string {
   const label = labels[name];
   return label === undefined ? name.replaceAll('_', ' ') : t(label);

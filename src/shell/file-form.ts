@@ -10,13 +10,13 @@ import { columns } from './field-groups.ts';
 import { count } from './format.ts';
 import type { FormBuilder } from './forms.ts';
 
-/** What a form says of its file. `isChecked`: the dry run of this very file was shown. */
+/** Options of a form for its file. `isChecked` means that the dry run of this very file was shown. */
 export type FileForm = { options: FileOptions; checked: string; isChecked: boolean };
 
 /**
  * Reads the fields of `fileFields`.
- * @param bytes the file that comes with them
- * @param more further fields of the form that say how the file is read
+ * @param bytes the submitted file
+ * @param more further fields of the form that affect how the file is read
  */
 export function readFileForm(fields: Fields, bytes: Buffer, more = ''): FileForm {
   const header = fields.text('header');
@@ -34,7 +34,7 @@ export function readFileForm(fields: Fields, bytes: Buffer, more = ''): FileForm
   return { options, checked, isChecked: fields.text('checked') === checked };
 }
 
-/** Fields that say how a file is read. `hasColumn`: the file is a list whose column can be named. */
+/** Fields that specify how a file is read. `hasColumn` is for lists whose column can be selected. */
 export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolean }): Html => html`
   ${
     hasColumn &&
@@ -51,15 +51,18 @@ export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolea
   }
   ${form.checkbox('partial', { label: t('files.partial') })}`;
 
-/** Button that checks the file of its form; the result is shown in place of what is in `#file-check`. */
+/** Button that checks the file of its form. The result replaces the content of `#file-check`. */
 export const checkButton = (at: string): Html => html`
   <button class="button" formaction="${at}" hx-post="${at}" hx-encoding="multipart/form-data" hx-target="#file-check"
     hx-swap="innerHTML" hx-disabled-elt="this">${t('files.check')}</button>`;
 
-/** Place of the dry run in a form. @param content what is shown where no script runs */
+/**
+ * Area of the dry run in a form.
+ * @param content content to show without scripts
+ */
 export const fileCheckArea = (content: Html): Html => html`<div id="file-check" aria-live="polite">${content}</div>`;
 
-/** A dry run: how the file is read, its first rows, counts and warnings, and the button that imports it. */
+/** Result of a dry run: how the file is read, its first rows, counts and warnings, and the button that imports it. */
 export function filePreview(view: DryRunView, { checked, options }: FileForm, note: Html = nothing): Html {
   const { rows, bad, duplicates } = view;
   const isRefused = rows === bad || (bad > 0.01 * rows && !options.isPartial);
@@ -85,7 +88,7 @@ export function filePreview(view: DryRunView, { checked, options }: FileForm, no
     }`;
 }
 
-/** Refused rows that a page names (count). */
+/** Maximum number of rejected rows on a page. */
 const maxErrors = 10;
 
 const listOf = (texts: readonly string[]): Html => html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`;
@@ -93,8 +96,8 @@ const listOf = (texts: readonly string[]): Html => html`<ul>${texts.map((text) =
 const separatorName = (separator: DryRunView['separator']): string =>
   separator === ',' ? 'comma' : separator === ';' ? 'semicolon' : separator === null ? 'none' : 'tab';
 
-const columnList = (found: DryRunView['columns']): string =>
-  found
+const columnList = (fileColumns: DryRunView['columns']): string =>
+  fileColumns
     .map(({ name, used_as: role }, at) => {
       const column = name ?? t('files.columnNumber', { number: at + 1 });
       return role === null ? t('files.unused', { column }) : name === role ? column : `${column} → ${role}`;
@@ -128,7 +131,7 @@ const warningTexts: Readonly<Partial<Record<FileWarning['code'], MessageKey>>> =
   rate_jumps: 'files.rateJumps',
 };
 
-/** A warning in the language of the reader. */
+/** Text of a warning in the reader's language. */
 export function warningText({ code, message, count: number }: FileWarning): string {
   const key = warningTexts[code];
   return key === undefined ? message : t(key, { count: number ?? 0 });

@@ -4,7 +4,7 @@ import { isTimeZone } from '../platform/lib/time-zone.ts';
 
 const maxFormats = 2000;
 
-/** Creating a format is expensive, so each kind of it is created once for each locale of readers. */
+/** Caches formats by kind for each locale of readers, because creating them is expensive. */
 export function perLocale<T>(create: (locale: string, kind: string) => T): (kind: string) => T {
   const formats = new Map<string, T>();
   return (kind) => {
@@ -22,7 +22,7 @@ export function perLocale<T>(create: (locale: string, kind: string) => T): (kind
 
 type Precision = 'minute' | 'second' | 'day';
 
-/** The one form of days: `9 Nov 2026`. `dateStyle` writes its month as a number in some languages. */
+/** Format of days: `9 Nov 2026`. `dateStyle` shows the month as a number in some languages. */
 export const dayForm = { day: 'numeric', month: 'short', year: 'numeric' } as const;
 
 const timeForms = {
@@ -43,18 +43,18 @@ type Zone = { timeZone: string };
 export const momentText = ({ timeZone }: Zone, at: Date | number, precision: Precision = 'minute'): string =>
   dateFormat(`${precision} ${timeZone}`).format(at);
 
-/** The same with its machine-readable form. */
+/** A time as text with its machine-readable form. */
 export function moment(zone: Zone, at: Date | string, precision: Precision = 'minute'): Html {
   const date = new Date(at);
   const iso = date.toISOString();
   return html`<time datetime="${iso}" title="${iso}">${momentText(zone, date, precision)}</time>`;
 }
 
-/** A time that may be absent, such as the end of what is still running. */
+/** A time that may be absent, such as the end of something that is still running. */
 export const momentOr = (zone: Zone, at: Date | string | null, absent = '–'): Html | string =>
   at === null ? absent : moment(zone, at, 'second');
 
-/** For pages without a publisher. */
+/** Time zone of pages without a publisher. */
 export const utc = { timeZone: 'UTC' };
 
 const numberKinds: Record<string, Intl.NumberFormatOptions> = {
@@ -74,18 +74,18 @@ const regionNames = perLocale((locale) => new Intl.DisplayNames([locale], { type
 
 export const count = (value: number): string =>
   numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
-/** With two decimals, such as an amount without its currency. */
+/** Number with two decimals, such as an amount without its currency. */
 export const decimal = (value: number): string => numberFormat('hundredths').format(value);
-/** `value` 0–1. */
+/** Percentage of a share from 0 to 1. */
 export const percent = (value: number): string => numberFormat('share').format(value);
 
-/** A change, such as `+4.1 %`. `value`: 0.041. */
+/** A relative change, such as `+4.1 %` for 0.041. */
 export const change = (value: number): string => numberFormat('change').format(value);
 
-/** A change without its sign, such as `4.1 %`; without decimals from tenfold on. `value`: 0.041. */
+/** A relative change without its sign, such as `4.1 %` for 0.041. From tenfold on, it has no decimals. */
 export const changeSize = (value: number): string => numberFormat(value < 10 ? 'size' : 'largeSize').format(value);
 
-/** A share that is only about right, such as `0.034 %`. `value`: 0.00034. */
+/** An approximate share, such as `0.034 %` for 0.00034. */
 export const roughPercent = (value: number): string => numberFormat('rough').format(value);
 
 /** A duration (milliseconds). */
@@ -93,9 +93,9 @@ export const milliseconds = (value: number): string => `${numberFormat('tenths')
 
 const languageNames = perLocale((locale) => new Intl.DisplayNames(locale, { type: 'language' }));
 
-/** Name of a language, such as "German" of `de`. `tag`: canonical. */
+/** Name of a language, such as "German" for `de`. `tag` must be canonical. */
 export const languageName = (tag: string): string => languageNames('').of(tag) ?? tag;
 
-/** Name of a country, such as "Germany" of DE; the code itself where it is none. */
+/** Name of a country, such as "Germany" for DE, or the code itself if it is unknown. */
 export const countryName = (code: string): string =>
   /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;

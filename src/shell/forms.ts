@@ -8,7 +8,7 @@ type FieldOptions = {
   label: string;
   hint?: string | Html;
   required?: boolean;
-  /** Longest text (characters); a counter shows it. */
+  /** Maximum length (characters), shown by a counter. */
   maxLength?: number;
   /** Recommended length (characters). */
   idealLength?: number;
@@ -24,17 +24,19 @@ type FieldOptions = {
   /** Never stored in the browser, not even as a draft. */
   secret?: boolean;
   autofocus?: boolean;
-  /** What repeated fields of this label belong to, such as "Frequency cap 2"; names them in the summary of errors. */
+  /**
+   * Name of the row that repeated fields of this label belong to, such as "Frequency cap 2", for the summary of errors.
+   */
   of?: string;
-  /** Where values to offer while typing come from; any other may be typed. */
+  /** URL of suggestions while typing; other values may be entered. */
   suggestFrom?: string;
-  /** Id of a `datalist` of the page with values to offer. */
+  /** Id of a `datalist` of the page with suggestions. */
   list?: string;
-  /** Makes a comma-separated list a field to search and pick in. */
+  /** Turns a comma-separated list into a field to search and select in. */
   picker?: PickerOptions;
 };
 
-/** Where choices come from, the texts of values, what is added to the text of a typed value, and if one is free. */
+/** Source of choices, labels of values, suffix of a typed value's label, and whether any value may be typed. */
 export type PickerOptions = {
   source: string;
   labels: Readonly<Record<string, string>>;
@@ -45,7 +47,7 @@ export type PickerOptions = {
 export type Choice = { value: string; text: string };
 
 export type FormBuilder = {
-  /** Where the form is submitted to. */
+  /** URL that the form is submitted to. */
   to: string;
   values: FormValues;
   /** Name of the field, or list of rows, that was just added or shortened. */
@@ -56,23 +58,23 @@ export type FormBuilder = {
   textarea: (name: string, options: FieldOptions) => Html;
   select: (name: string, options: FieldOptions & { choices: readonly Choice[] }) => Html;
   checkbox: (name: string, options: CheckboxOptions) => Html;
-  /** A group of boxes that share a name. */
+  /** Group of checkboxes that share a name. */
   checkboxes: (name: string, options: CheckboxGroup) => Html;
-  /** A control made elsewhere, with its error below it. */
+  /** A control created elsewhere, with its error below it. */
   custom: (name: string, label: string, control: Html) => Html;
 };
 
 type CheckboxOptions = {
   label: string;
   hint?: string | Html;
-  /** It can be ticked only while another field has this value (dashboard.js). */
+  /** Enables the box only while another field has this value (dashboard.js). */
   needs?: { field: string; value: string };
 };
 
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
 export type FormValues = Readonly<Record<string, FormValue>>;
 
-/** What the controls of one form share. */
+/** State shared by the controls of a form. */
 type FormState = {
   values: FormValues;
   errors: ReadonlyMap<string, string>;
@@ -81,10 +83,13 @@ type FormState = {
   focus: string;
 };
 
-/** Name of the value that says which field is to be focused. */
+/** Name of the value that says which field to focus. */
 export const focusField = '_focus';
 
-/** The fields of a form with labels, hints and errors. `values`: the stored ones, or what was typed after an error. */
+/**
+ * Creates a form whose fields have labels, hints and errors. `values` are the stored ones, or the submitted ones after
+ * an error.
+ */
 export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to = ''): FormBuilder {
   const errors = new Map<string, string>();
   for (const { path, message } of fieldErrors) {
@@ -136,7 +141,7 @@ function field(state: FormState, name: string, options: FieldOptions, control: H
 const errorText = (error: string, id?: string): Html =>
   html`<p class="field-error"${id !== undefined && html` id="${id}"`}>${sentence(error)}</p>`;
 
-/** Attributes that all kinds of controls have. */
+/** Attributes of all kinds of controls. */
 function controlAttributes(state: FormState, name: string, options: FieldOptions): Html {
   const id = idOf(name);
   const isInvalid = errorOf(state, name) !== undefined;
@@ -144,7 +149,7 @@ function controlAttributes(state: FormState, name: string, options: FieldOptions
     options.hint !== undefined && `${id}-hint`,
     isInvalid && `${id}-error`,
     options.maxLength !== undefined && `${id}-count`,
-  ].filter((one) => one !== false);
+  ].filter((id) => id !== false);
   const { autocomplete, placeholder } = options;
   return html`${[
     html`id="${id}" name="${name}"`,
@@ -184,20 +189,20 @@ function textarea(state: FormState, name: string, options: FieldOptions): Html {
 }
 
 function select(state: FormState, name: string, options: FieldOptions & { choices: readonly Choice[] }): Html {
-  const chosen = textOf(state, name);
-  const choices = optionsOf(withStored(options.choices, chosen === '' ? [] : [chosen]), chosen);
+  const selected = textOf(state, name);
+  const choices = optionsOf(withStored(options.choices, selected === '' ? [] : [selected]), selected);
   return html`<select ${controlAttributes(state, name, options)}>${choices}</select>`;
 }
 
-/** Stored values stay chosen even where they are no choices: saving must not change an untouched field. */
-function withStored(choices: readonly Choice[], chosen: readonly string[]): readonly Choice[] {
+/** Adds stored values that are no choices any more, so that saving does not change an untouched field. */
+function withStored(choices: readonly Choice[], selected: readonly string[]): readonly Choice[] {
   const listed = new Set(choices.map(({ value }) => value));
-  return [...chosen.filter((value) => !listed.has(value)).map((value) => ({ value, text: value })), ...choices];
+  return [...selected.filter((value) => !listed.has(value)).map((value) => ({ value, text: value })), ...choices];
 }
 
-export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
+export const optionsOf = (choices: readonly Choice[], selected: string): Html[] =>
   choices.map(
-    ({ value, text }) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+    ({ value, text }) => html`<option value="${value}"${value === selected && html` selected`}>${text}</option>`,
   );
 
 function checkbox(state: FormState, name: string, { label, hint, needs }: CheckboxOptions): Html {
@@ -222,7 +227,7 @@ function checkbox(state: FormState, name: string, { label, hint, needs }: Checkb
 
 type CheckboxGroup = { label: string; of?: string; hint?: string; choices: readonly Choice[] };
 
-/** The chosen values of a group of boxes, as they are stored or as a form submits them. */
+/** Selected values of a group of checkboxes, as stored or as submitted. */
 export function chosenOf(values: FormValues, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? value : typeof value === 'string' && value !== '' ? [value] : [];
@@ -230,18 +235,18 @@ export function chosenOf(values: FormValues, name: string): readonly string[] {
 
 function checkboxes(state: FormState, name: string, { label, of, hint, choices }: CheckboxGroup): Html {
   const error = errorOf(state, name);
-  const chosen = chosenOf(state.values, name);
+  const selected = chosenOf(state.values, name);
   state.labels.set(name, labelOf({ label, of }));
   const box = (choice: Choice) => html`
     <label>
-      <input type="checkbox" name="${name}" value="${choice.value}"${chosen.includes(choice.value) && html` checked`}>
+      <input type="checkbox" name="${name}" value="${choice.value}"${selected.includes(choice.value) && html` checked`}>
       <span>${choice.text}</span>
     </label>`;
   return html`
     <fieldset class="field" id="${idOf(name)}">
       <legend>${label}</legend>
       ${hint !== undefined && html`<p class="hint">${hint}</p>`}
-      <div class="boxes">${withStored(choices, chosen).map(box)}</div>
+      <div class="boxes">${withStored(choices, selected).map(box)}</div>
       ${error !== undefined && errorText(error)}
     </fieldset>`;
 }
@@ -256,7 +261,7 @@ function custom(state: FormState, name: string, label: string, control: Html): H
     </div>`;
 }
 
-/** The counter is updated in the browser; without scripts it shows the length at load. */
+/** Attributes of the counter. The browser updates it; without scripts it shows the initial length. */
 const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | false =>
   maxLength !== undefined &&
   html` data-max="${maxLength}"${idealLength !== undefined && html` data-ideal="${idealLength}"`}`;
@@ -271,7 +276,7 @@ function counter(id: string, text: string, { maxLength = 0, idealLength }: Field
 const sentence = (text: string): string =>
   text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-/** English nouns are lower case inside a sentence. */
+/** Lower-cases the first letter of an English noun inside a sentence. */
 const lowerFirst = (text: string): string =>
   reader().language === 'en' ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 
@@ -279,7 +284,7 @@ const lowerFirst = (text: string): string =>
 const labelOf = ({ label, of }: { label: string; of?: string | undefined }): string =>
   of === undefined ? label : t('forms.of', { of, label: lowerFirst(label) });
 
-/** Every error with the label of its field; of fields that the form does not show, with its name. */
+/** Lists every error with the label of its field, or the field's name if the form does not show it. */
 function errorSummary({ errors, labels }: FormState): Html {
   const isOf = (name: string) => (field: string) => name === field || name.startsWith(`${field}.`);
   const fieldOf = (name: string) => [...labels.keys()].filter(isOf(name)).sort((a, b) => b.length - a.length)[0];
@@ -296,6 +301,6 @@ function errorSummary({ errors, labels }: FormState): Html {
     </div>`;
 }
 
-/** A select of a list's filters; the first choice is no filter. */
-export const filterSelect = (name: string, label: string, choices: readonly Choice[], chosen: string): Html =>
-  createForm({ [name]: chosen }).select(name, { label, choices: [{ value: '', text: t('common.all') }, ...choices] });
+/** Select field of a list's filters. The first choice means no filter. */
+export const filterSelect = (name: string, label: string, choices: readonly Choice[], selected: string): Html =>
+  createForm({ [name]: selected }).select(name, { label, choices: [{ value: '', text: t('common.all') }, ...choices] });

@@ -47,7 +47,7 @@ export type IconName = keyof typeof outlines;
 
 const strokes = 'fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"';
 
-/** Hidden from screen readers: the text beside it says the same. */
+/** Icon, hidden from screen readers because the text next to it has the same meaning. */
 export const icon = (name: IconName): Html =>
   trusted(
     `<svg class="icon" viewBox="0 0 20 20" width="20" height="20" ${strokes} aria-hidden="true">` +

@@ -7,7 +7,7 @@ import { type FileForm, filePreview, readFileForm } from './file-form.ts';
 import { isFragmentRequest, type PageResult } from './pages.ts';
 import type { Upload } from './uploads.ts';
 
-/** A submitted form with a file. `to`: path of its page. */
+/** A submitted form with a file. `to` is the path of its page. */
 export type SubmittedFile = {
   request: Parameters<typeof isFragmentRequest>[0];
   to: string;
@@ -15,10 +15,10 @@ export type SubmittedFile = {
   upload: Upload | null;
 };
 
-/** Import of a file by a page of its own. */
+/** Import of a file on a page of its own. */
 export type FileImport<Result extends { file: DryRunView }> = {
   maxBytes: number;
-  /** Names of further fields that say how the file is read. */
+  /** Names of further fields that affect how the file is read. */
   fieldNames?: readonly string[];
   /** Imports the file, or only checks it (`isDryRun`). */
   run: (bytes: Buffer, file: FileForm, isDryRun: boolean) => Promise<Result>;
@@ -26,16 +26,19 @@ export type FileImport<Result extends { file: DryRunView }> = {
   doneText: (result: Result) => string;
   /** What the import would change. */
   previewText: (result: Result) => string;
-  /** @param reasons the first errors, joined; `count`: number of all errors */
+  /**
+   * Message of a rejection.
+   * @param reasons the first errors, joined; `count` is the number of all errors
+   */
   refusedText: (reasons: string, count: number) => string;
-  /** The page with the dry run, where no script runs. */
+  /** Page with the dry run, for browsers without scripts. */
   page: (check: Html) => PageResult | Promise<PageResult>;
 };
 
-/** Errors that a refusal names (count). */
+/** Maximum number of errors in a rejection. */
 const maxReasons = 3;
 
-/** Shows the dry run of a file, and imports the file once its dry run was shown. */
+/** Shows the dry run of a file, and imports the file after its dry run was shown. */
 export async function importByForm<Result extends { file: DryRunView }>(
   { request, to, fields, upload }: SubmittedFile,
   { maxBytes, fieldNames = [], run, doneText, previewText, refusedText, page }: FileImport<Result>,

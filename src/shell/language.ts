@@ -7,9 +7,9 @@ import type { MemberRole } from './context.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose language and locale the answer is written in. */
+    /** Reader whose language and locale the response uses. */
     reader: Reader;
-    /** Ends that what the request starts is written for its reader, as the end of its answer does. */
+    /** Ends the reader for work that the request started, as the end of its response does. */
     endReader: () => void;
   }
 }
@@ -18,8 +18,9 @@ const acceptedBy = ({ headers }: FastifyRequest, { language }: { language: Reade
   readerOf(headers['accept-language'], language);
 
 /**
- * Texts, dates and numbers of every page are the reader's. Registered before all other hooks, so that their errors are
- * too; and again after the body was read, because its events begin outside of the request's asynchronous context.
+ * Makes texts, dates and numbers of every page those of the reader. Registered before all other hooks, so that their
+ * errors are included, and again after the body was read, because its events begin outside of the request's
+ * asynchronous context.
  */
 export function registerLanguage(app: App): void {
   app.decorateRequest('reader');
@@ -34,12 +35,12 @@ export function registerLanguage(app: App): void {
   app.addHook('preValidation', (request, _reply, done) => asReader(request.reader, done));
 }
 
-/** What the user has set goes before what the browser accepts. */
+/** Applies the user's language, which takes precedence over the browser's. */
 export function useLanguageOf(request: FastifyRequest, user: { language: ReaderLanguage | null }): void {
   Object.assign(request.reader, acceptedBy(request, user));
 }
 
 export const roleName = (role: MemberRole): string => (typeof role === 'string' ? t(`roles.${role}`) : role.name);
 
-/** The texts of our own scripts (`message` in dashboard.js), as JSON. */
+/** Texts of our own scripts (`message` in dashboard.js), as JSON. */
 export const browserMessages = (): string => JSON.stringify(browserTexts());

@@ -11,7 +11,7 @@ import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
 import { type Counts, finderButton, finderDialogs, type Navigation, navigationView } from './navigation.ts';
 
-/** What every page is made with. */
+/** Dependencies of every page. */
 export type Shell = {
   asset: AssetUrl;
   cookies: Cookies;
@@ -20,20 +20,20 @@ export type Shell = {
   navigation: Navigation;
 };
 
-/** The content of a page; the layout around it is the same everywhere. */
+/** Content of a page; all pages have the same layout. */
 export type Page = {
   title: string;
   /** One line below the title. */
   lead?: Html | string;
-  /** Key of the entry of the navigation that it belongs to. */
+  /** Key of the navigation entry that it belongs to. */
   nav?: string;
   /** Breadcrumbs, outermost first, without the page itself. */
   trail?: readonly { text: string; href: string }[];
-  /** Buttons beside the title. */
+  /** Buttons next to the title. */
   actions?: Html;
   body: Html;
   status?: number;
-  /** Scripts and styles beyond those of every page. */
+  /** Scripts and styles in addition to those of every page. */
   assets?: readonly AssetName[];
 };
 
@@ -46,7 +46,7 @@ type Layout = {
   shell: { asset: AssetUrl; navigation: Navigation };
 };
 
-/** The document of a signed-in user. */
+/** Document for a signed-in user. */
 export function renderPage(
   page: Page,
   { viewer, publisher, advertiser = null, counts = new Map(), flash, shell }: Layout,
@@ -82,7 +82,7 @@ export function renderPage(
   return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }
 
-/** The document of a user who is not signed in: one card in the middle. */
+/** Document for a user who is not signed in: one card in the centre. */
 export function renderCard(title: string, asset: AssetUrl, body: Html, assets: readonly AssetName[] = []): string {
   const content = html`
     <main class="entrance" id="content">
@@ -95,7 +95,7 @@ export function renderCard(title: string, asset: AssetUrl, body: Html, assets: r
   return renderDocument({ title, asset, assets, content, csrf: null });
 }
 
-/** The content security policy allows neither eval nor inline styles. */
+/** The content security policy forbids eval and inline styles. */
 const htmxConfig = JSON.stringify({
   allowEval: false,
   includeIndicatorStyles: false,
@@ -140,7 +140,7 @@ ${content}
 
 const brandLink = html`<a class="brand" href="/dashboard">${logo}<span>Perkwire</span></a>`;
 
-/** On small screens only. */
+/** Bar for small screens. */
 const topBar = (): Html => html`
   <header class="topbar">
     <button class="menu-button" type="button" aria-controls="sidebar" aria-expanded="false" data-menu>
@@ -163,10 +163,10 @@ function publisherBadge(publisher: ViewedPublisher, viewer: Viewer): Html {
 }
 
 function advertiserBadge({ name }: ViewedAdvertiser, viewer: Viewer): Html {
-  const shown = html`<span><small>${t('dimensions.advertiser')}</small><strong>${name}</strong></span>`;
+  const label = html`<span><small>${t('dimensions.advertiser')}</small><strong>${name}</strong></span>`;
   return viewer.advertiserIds.length + viewer.publisherIds.length > 1
-    ? html`<a class="publisher" href="/dashboard/account">${shown}${icon('chevron')}</a>`
-    : html`<p class="publisher">${shown}</p>`;
+    ? html`<a class="publisher" href="/dashboard/account">${label}${icon('chevron')}</a>`
+    : html`<p class="publisher">${label}</p>`;
 }
 
 const accountMenu = (viewer: Viewer, nav: string | undefined): Html => html`
@@ -200,7 +200,7 @@ const pageHead = ({ title, lead, actions }: Page): Html => html`
     ${actions !== undefined && html`<div class="actions">${actions}</div>`}
   </div>`;
 
-/** A message with an undo stays until it is dismissed. */
+/** Message that disappears, or, with an undo, stays until it is dismissed. */
 const toast = ({ kind, text, undo }: Flash, viewer: Viewer): Html => html`
   <div class="toast ${kind}" data-toast>
     ${icon(kind === 'done' ? 'check' : 'alert')}
@@ -210,7 +210,9 @@ const toast = ({ kind, text, undo }: Flash, viewer: Viewer): Html => html`
   </div>`;
 
 function undoForm({ to, values = {} }: Undo, viewer: Viewer): Html {
-  const fields = Object.entries(values).flatMap(([name, value]) => [value].flat().map((one) => hiddenField(name, one)));
+  const fields = Object.entries(values).flatMap(([name, value]) =>
+    [value].flat().map((item) => hiddenField(name, item)),
+  );
   return html`
     <form class="inline undo" method="post" action="${to}">
       ${csrfField(viewer)}${fields}

@@ -1,10 +1,10 @@
-/** The items of a list separated by commas or lines; an item that holds one of them stands in quotes. */
+/** Splits a list at commas or lines. Items that contain one of them are quoted. */
 export const splitList = (text: string): string[] =>
   [...text.matchAll(/[^\S\n]*"((?:[^"]|"")*)"[^\S\n]*(?=[,\n]|$)|[^,\n]+/g)]
     .map(([whole, quoted]) => (quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"')))
     .filter((item) => item !== '');
 
-/** A list as text that {@link splitList} reads. */
+/** Joins a list to text that {@link splitList} can read. */
 export const joinList = (items: readonly unknown[]): string =>
   items
     .map(String)

@@ -1,8 +1,8 @@
 import { instantOf, offsetMs, timeOf } from '../platform/lib/time-zone.ts';
 
 /**
- * The value of a date-time field, such as `2026-11-27T09:00`, as an instant with offset (RFC 3339). Any other text is
- * returned as it is, for the validation to refuse.
+ * Converts the value of a date-time field, such as `2026-11-27T09:00`, to an instant with offset (RFC 3339). Other text
+ * is returned unchanged for validation to reject.
  */
 export function localToInstant(text: string, timeZone: string): string {
   const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
@@ -10,14 +10,17 @@ export function localToInstant(text: string, timeZone: string): string {
   return withOffset(instantOf(timeZone, localMs), timeZone);
 }
 
-/** An instant (RFC 3339) as the value of a date-time field; any other text is returned as it is. */
+/** Converts an instant (RFC 3339) to the value of a date-time field. Other text is returned unchanged. */
 export function instantToLocal(text: string, timeZone: string): string {
   const atMs = timeOf(text);
   if (atMs === null || Number.isNaN(atMs)) return text;
   return new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 16);
 }
 
-/** What was typed, as an instant; `stored` as it is, to the second and in its zone, where the field still shows it. */
+/**
+ * Converts an edited field to an instant. If the field still shows the stored instant, `stored` is returned unchanged,
+ * with its seconds and zone.
+ */
 export const editedInstant = (typed: string, stored: string, timeZone: string): string =>
   typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone);
 

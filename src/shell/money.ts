@@ -3,7 +3,7 @@ import { perLocale } from './format.ts';
 
 function style(currency: string): Intl.NumberFormatOptions {
   if (currency === '') return { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-  // The sign for an unknown currency says less than its code.
+  // The sign for an unknown currency is less clear than its code.
   return { style: 'currency', currency, ...(currency === unknownCurrency && { currencyDisplay: 'code' }) };
 }
 
@@ -13,7 +13,7 @@ const formatSmall = perLocale(
 );
 
 /**
- * Writes amounts in a currency; null: as plain numbers, beside which their currency is named. Amounts that would be
+ * Formats amounts in a currency, or as plain numbers if it is null and shown next to them. Amounts that would be
  * rounded to 0, such as a click of 0.4 yen, keep two digits.
  */
 export const moneyFormat =

@@ -3,8 +3,10 @@ import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { advertiserPath, hasRole, publisherPath, type Role, type Viewer } from './context.ts';
 import { type IconName, icon } from './icons.ts';
 
-/** Headings of the navigation, from the top. `advertiser` is of pages below that of an advertiser, the last of pages
- * without a publisher, below `/dashboard`. */
+/**
+ * Headings of the navigation, from the top. `advertiser` is for pages of an advertiser; the last one is for pages
+ * without a publisher, below `/dashboard`.
+ */
 const groups = [
   { name: 'main', title: null },
   { name: 'catalogue', title: 'nav.catalogue' },
@@ -14,37 +16,37 @@ const groups = [
   { name: 'operator', title: 'nav.operator' },
 ] as const satisfies readonly { name: string; title: MessageKey | null }[];
 
-/** A page of the navigation; the module that registers the page hands it in. */
+/** A page of the navigation, registered by the module of the page. */
 export type NavEntry = {
   group: (typeof groups)[number]['name'];
-  /** Entries of a group stand in this order. */
+  /** Position within the group. */
   rank: number;
   /** `Page.nav` of the pages that belong to it. */
   key: string;
   text: MessageKey;
   /** Other words by which the search finds it, in one text. */
   words?: MessageKey;
-  /** Below the publisher's pages, or below `/dashboard`. */
+  /** Path below the publisher's pages, or below `/dashboard`. */
   path: string;
   icon: IconName;
   role: Role;
-  /** What waits there for the viewer, shown as a badge. */
+  /** Number of items that wait for the viewer, shown as a badge. */
   count?: (publisherId: number, userId: number) => Promise<number>;
-  /** What the badge counts, for those who do not see it. Default: what is unread. */
+  /** Description of the badge's number for screen readers. Default: unread items. */
   countText?: MessageKey;
 };
 
-/** The entries of all modules, in the order of groups and ranks. */
+/** Entries of all modules, in the order of groups and ranks. */
 export type Navigation = readonly NavEntry[];
 
 export const navigationOf = (entries: readonly NavEntry[]): Navigation =>
   groups.flatMap(({ name }) => entries.filter(({ group }) => group === name).sort((a, b) => a.rank - b.rank));
 
-/** Whether a path below the publisher's pages is one of the navigation. */
+/** Whether a path below the publisher's pages is in the navigation. */
 export const isSection = (navigation: Navigation, path: string): boolean =>
   navigation.some((entry) => entry.group !== 'operator' && entry.group !== 'advertiser' && entry.path === path);
 
-/** Every page of the navigation that the viewer may open. */
+/** Pages of the navigation that the viewer may open. */
 export function pagesFor(
   navigation: Navigation,
   publisherId: number | null,
@@ -69,7 +71,7 @@ const hrefOf = ({ group, path }: NavEntry, publisherId: number | null, advertise
   return group === 'operator' || publisherId === null ? `/dashboard${path}` : publisherPath(publisherId, path);
 };
 
-/** What waits for a viewer, by the key of the entry. */
+/** Badge numbers for a viewer, by the key of the entry. */
 export type Counts = ReadonlyMap<string, number>;
 
 export async function countsFor(navigation: Navigation, publisherId: number, userId: number): Promise<Counts> {
@@ -79,7 +81,7 @@ export async function countsFor(navigation: Navigation, publisherId: number, use
   );
 }
 
-type Shown = {
+type ViewedScope = {
   publisherId: number | null;
   advertiserId: number | null;
   current: string | undefined;
@@ -87,27 +89,27 @@ type Shown = {
   counts: Counts;
 };
 
-/** Whether the pages of a group belong to what is shown. */
-const isShown = (group: NavEntry['group'], { publisherId, advertiserId }: Shown): boolean => {
+/** Whether the pages of a group belong to the viewed scope. */
+const isShown = (group: NavEntry['group'], { publisherId, advertiserId }: ViewedScope): boolean => {
   if (group === 'advertiser') return advertiserId !== null;
   return group === 'operator' || publisherId !== null;
 };
 
-/** The entries the viewer's role may open. */
-export function navigationView(navigation: Navigation, shown: Shown): Html {
+/** Entries that the viewer's role may open. */
+export function navigationView(navigation: Navigation, scope: ViewedScope): Html {
   return html`
     <nav aria-label="${t('layout.main')}">
       ${groups.map(({ name, title }) =>
         groupView(
           title,
-          navigation.filter(({ group }) => group === name && isShown(group, shown)),
-          shown,
+          navigation.filter(({ group }) => group === name && isShown(group, scope)),
+          scope,
         ),
       )}
     </nav>`;
 }
 
-/** More are shown as "99+". */
+/** Maximum of a badge; larger numbers are shown as "99+". */
 const maxCount = 99;
 
 function countBadge(count: number, counted: MessageKey = 'layout.unread'): Html {
@@ -118,7 +120,7 @@ function countBadge(count: number, counted: MessageKey = 'layout.unread'): Html 
 function groupView(
   title: MessageKey | null,
   entries: Navigation,
-  { publisherId, advertiserId, current, viewer, counts }: Shown,
+  { publisherId, advertiserId, current, viewer, counts }: ViewedScope,
 ): Html {
   const allowed = entries.filter(({ role }) => hasRole(viewer.user.role, role));
   if (allowed.length === 0) return nothing;
@@ -133,7 +135,7 @@ function groupView(
     <ul>${allowed.map(entryView)}</ul>`;
 }
 
-/** Opens the search over everything; also `/` and Ctrl-K. Hidden until its script runs. */
+/** Button that opens the global search, as do `/` and Ctrl-K. Hidden until its script runs. */
 export const finderButton = (): Html => html`
   <button type="button" class="finder-button" data-find="" hidden>
     ${icon('search')}<span>${t('common.search')}</span><kbd>/</kbd>
@@ -147,7 +149,7 @@ const shortcuts = [
   ['finder.closeKey', 'common.close'],
 ] as const;
 
-/** The dialogs of the search and of the shortcuts (finder.js). */
+/** Dialogs of the search and of the shortcuts (finder.js). */
 export const finderDialogs = (publisherId: number | null): Html => html`
   <dialog class="finder" id="finder" aria-label="${t('common.search')}"
     data-url="${publisherId === null ? '/dashboard/find' : publisherPath(publisherId, '/find')}">

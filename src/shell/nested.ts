@@ -7,7 +7,7 @@ export const isNested = (value: unknown): value is Nested =>
 export const valueAt = (root: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((at, name) => (isNested(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
 
-/** A copy with the value at the path. */
+/** Returns a copy with a value at a path. */
 export function withValue(root: Nested, path: string, value: unknown): Nested {
   const [name = '', ...rest] = path.split('.');
   const inner = root[name];
@@ -17,17 +17,17 @@ export function withValue(root: Nested, path: string, value: unknown): Nested {
   };
 }
 
-/** A copy without the value at the path, and without objects that this leaves empty. */
+/** Returns a copy without the value at a path, and without objects that become empty. */
 export function withoutValue(root: Nested, path: string): Nested {
   const [name = '', ...rest] = path.split('.');
   if (!Object.hasOwn(root, name)) return root;
   const { [name]: inner, ...others } = root;
   if (rest.length === 0 || !isNested(inner)) return others;
-  const left = withoutValue(inner, rest.join('.'));
-  return Object.keys(left).length === 0 ? others : { ...others, [name]: left };
+  const remainder = withoutValue(inner, rest.join('.'));
+  return Object.keys(remainder).length === 0 ? others : { ...others, [name]: remainder };
 }
 
-/** A deep merge: objects are merged, everything else is replaced by the second. */
+/** Deep merge: objects are merged, everything else is replaced by the second one. */
 export function mergeNested(under: Nested, over: Nested): Nested {
   const merged: Record<string, unknown> = { ...under };
   for (const [name, value] of Object.entries(over)) {
@@ -37,11 +37,11 @@ export function mergeNested(under: Nested, over: Nested): Nested {
   return merged;
 }
 
-/** An object as the JSON text of a form field; empty for an empty object. */
+/** JSON text of an object for a form field; empty for an empty object. */
 export const jsonText = (value: Nested): string =>
   Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2);
 
-/** The JSON text of a form field as an object. Any other text is returned as it is, for the validation to refuse. */
+/** Parses the JSON text of a form field. Other text is returned unchanged for validation to reject. */
 export function readJson(text: string): Nested | string {
   if (text === '') return {};
   try {

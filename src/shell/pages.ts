@@ -22,9 +22,9 @@ import { countsFor } from './navigation.ts';
 import type { Upload } from './uploads.ts';
 
 /**
- * The result of a request: a page; a fragment of one, for htmx; a document for a frame of a page, whose styles are in
- * it; a redirect with a message for the next page; or a file. A refused form is the page again with status 422 and what
- * was typed. `undo`: a button in the message.
+ * Result of a request: a page; a fragment of one, for htmx; a document for a frame, which contains its styles; a
+ * redirect with a message for the next page; or a file. For a rejected form, it is the page again with status 422 and
+ * the submitted values. `undo` adds a button to the message.
  */
 export type PageResult =
   | Page
@@ -44,12 +44,12 @@ export type Pages<C extends PageContext> = {
   ) => void;
 };
 
-/** `isSensitive`: asks once more who is there, where that was not asked within the last minutes. */
+/** Options of a form. `isSensitive` requires a confirmation within the last minutes. */
 type PostOptions = { isSensitive?: boolean };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a page: see `PostOptions`. */
+    /** Option of a page: see `PostOptions`. */
     isSensitive?: boolean;
   }
 }
@@ -109,13 +109,13 @@ function pagesOf<C extends PageContext>(
   };
 }
 
-/** Whether the request comes from htmx, which puts the answer into the page. */
+/** Whether the request comes from htmx, which inserts the response into the page. */
 export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => headers['hx-request'] === 'true';
 
 /**
  * Headers of every dashboard page. Scripts and styles come from our own files only; images may come from any https
- * host, because creatives do, fonts from `fontOrigin`. `same-origin` referrers: the CSRF check needs the origin of
- * forms.
+ * host, because creatives do, and fonts from `fontOrigin`. Referrers are `same-origin`, because the CSRF check needs
+ * the origin of forms.
  */
 export const pageHeaders = (
   publicUrl: string,
@@ -149,7 +149,7 @@ const framedHeaders = (publicUrl: string): Record<string, string> => ({
   'x-frame-options': 'SAMEORIGIN',
 });
 
-/** Redirects the browser. htmx would follow a 303 by itself and put the whole page where a fragment belongs. */
+/** Redirects the browser. htmx would follow a 303 by itself and insert the whole page in place of a fragment. */
 export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>
   isFragmentRequest(request)
     ? reply.code(204).header('hx-redirect', to).send()

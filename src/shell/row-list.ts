@@ -3,21 +3,21 @@ import { t } from '../platform/i18n/messages.ts';
 import { rowCountOf, rowsField } from './context.ts';
 import { type FormBuilder, type FormValues, focusField } from './forms.ts';
 
-/** Bounds what one form may be made to hold (count). */
+/** Maximum number of fields in a form. */
 const maxFields = 2000;
 
 type RowList = {
   /** Prefix of its fields. */
   name: string;
-  /** One of its rows, such as "Frequency cap". */
+  /** Name of a row, such as "Frequency cap". */
   noun: string;
   /** Text of the button that adds a row. */
   add: string;
   /** First field of a row. */
   first: string;
-  /** `of`: names the row, such as "Frequency cap 2". */
+  /** Renders a row. `of` is its name, such as "Frequency cap 2". */
   row: (prefix: string, of: string) => Html;
-  /** The row of another list that it is; its last row goes with that one. */
+  /** Row of another list that contains this list. It is removed together with its last row. */
   within?: { list: string; row: number };
 };
 
@@ -49,7 +49,7 @@ export function rowList(form: FormBuilder, { name, noun, add, first, row, within
 const idOf = (list: string): string => `rows-${list.replaceAll('.', '-')}`;
 
 type RowButton = {
-  /** The list that the answer replaces. */
+  /** Name of the list that the response replaces. */
   name: string;
   action: string;
   text: string;
@@ -65,7 +65,7 @@ export function rowButton({ to, focus }: FormBuilder, { name, action, text, labe
       hx-post="${to}" hx-target="${at}" hx-select="${at}" hx-swap="outerHTML">${text}</button>`;
 }
 
-/** The submitted form as values to show again. */
+/** Submitted form as values to show again. */
 export const typedValues = (params: URLSearchParams): FormValues =>
   Object.fromEntries(
     [...new Set(params.keys())].map((name) => {
@@ -74,7 +74,7 @@ export const typedValues = (params: URLSearchParams): FormValues =>
     }),
   );
 
-/** The submitted form with a row more or less, as its button says. */
+/** Submitted form with a row more or less, as its button says. */
 export function withRowChange(params: URLSearchParams): FormValues {
   const [verb = '', name = ''] = (params.get(rowsField) ?? '').split(' ');
   const values: Record<string, FormValues[string]> = { ...typedValues(params), [rowsField]: undefined };
@@ -85,7 +85,7 @@ export function withRowChange(params: URLSearchParams): FormValues {
   return { ...withoutRow(values, list, Number(index)), [focusField]: list };
 }
 
-/** The rows after it take the numbers before theirs. */
+/** Removes a row, and renumbers those after it. */
 function withoutRow(values: FormValues, list: string, removed: number): FormValues {
   const prefix = `${list}.`;
   return Object.fromEntries(
@@ -97,6 +97,6 @@ function withoutRow(values: FormValues, list: string, removed: number): FormValu
   );
 }
 
-/** Enter in a field presses the first button of a form, which must not be one that removes a row. */
+/** First button of a form, which Enter presses. It must not be one that removes a row. */
 export const defaultButton = (): Html =>
   html`<button class="sr" tabindex="-1" aria-hidden="true">${t('common.save')}</button>`;

@@ -2,7 +2,7 @@ import { type Html, html } from '../platform/http/html.ts';
 import { isKnownZone } from '../platform/lib/zone-names.ts';
 import { perLocale } from './format.ts';
 
-/** Zones that Unicode keeps under the names they had at first (CLDR, timezone.xml), with those of today. */
+/** Zones that Unicode keeps under their original names (CLDR, timezone.xml), with their current names. */
 const renamed: Readonly<Record<string, string>> = {
   'Africa/Asmera': 'Africa/Asmara',
   'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
@@ -29,19 +29,19 @@ const supported = Intl.supportedValuesOf('timeZone')
   .map((zone) => renamed[zone] ?? zone)
   .filter(isKnownZone);
 
-/** Every time zone, under its current IANA name. */
+/** All time zones with their current IANA names. */
 const timeZones: readonly string[] = ['UTC', ...new Set(supported.filter((zone) => zone !== 'UTC').sort())];
 
 const words = (zone: string): string => zone.replaceAll('_', ' ').toLowerCase();
 const cityOf = (zone: string): string => words(zone.slice(zone.lastIndexOf('/') + 1));
 
-/** The zone that a typed text names, also by its city alone, such as "new york"; the text itself where none does. */
+/** Zone for a typed text, which may be only a city, such as "new york". Returns the text itself if there is none. */
 export function timeZoneNamed(typed: string): string {
   if (isKnownZone(typed)) return typed;
-  const asked = words(typed.trim());
-  const named = timeZones.find((zone) => words(zone) === asked);
-  if (named !== undefined) return named;
-  const ofCity = timeZones.filter((zone) => cityOf(zone) === asked);
+  const query = words(typed.trim());
+  const match = timeZones.find((zone) => words(zone) === query);
+  if (match !== undefined) return match;
+  const ofCity = timeZones.filter((zone) => cityOf(zone) === query);
   return ofCity.length === 1 ? (ofCity[0] as string) : typed;
 }
 
@@ -57,5 +57,5 @@ const lists = perLocale((locale) => {
   return html`<datalist id="${timeZoneListId}" translate="no">${options}</datalist>`;
 });
 
-/** Zones to search in while typing, by name, city and what their time is called. */
+/** Suggestions of zones by name, city and name of their time. */
 export const timeZoneList = (): Html => lists('');

@@ -9,16 +9,16 @@ export type Upload = { bytes: Buffer; declaredType: string };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The file of a multipart form; null: none was chosen. */
+    /** File of a multipart form; null if none was chosen. */
     upload: Upload | null;
   }
 }
 
-/** Of all fields without the file. */
+/** Maximum size of all fields without the file. */
 const maxFormBytes = 512 * 1024;
 const maxFields = 200;
 
-/** Parses forms to `URLSearchParams` in `request.body`; multipart forms may contain one file. */
+/** Parses forms to `URLSearchParams` in `request.body`. Multipart forms may contain one file. */
 export async function registerFormParsing(app: App, maxUploadBytes: number): Promise<void> {
   app.decorateRequest('upload', null);
   app.removeAllContentTypeParsers();
@@ -38,7 +38,7 @@ export async function registerFormParsing(app: App, maxUploadBytes: number): Pro
   });
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
-    // Without a session nothing is read into memory.
+    // Without a session, nothing is read into memory.
     if (request.viewer === null) throw new AppError('unsupported_media_type', { message: t('errors.signInFirst') });
     await readParts(request);
   });
@@ -54,7 +54,7 @@ async function readParts(request: FastifyRequest): Promise<void> {
         if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
       } else if (typeof part.value === 'string') {
         fieldBytes += Buffer.byteLength(part.value);
-        // The parser would give the beginning of a field that is too long.
+        // The parser would return a truncated field.
         if (part.valueTruncated || fieldBytes > maxFormBytes)
           throw new AppError('body_too_large', { message: t('errors.formTooLarge') });
         params.append(part.fieldname, part.value);

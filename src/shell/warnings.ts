@@ -3,14 +3,14 @@ import { apiText } from './api-text.ts';
 import { notice } from './components.ts';
 import { fieldName } from './field-names.ts';
 
-/** Warning about a saved field, as the API answers it. */
+/** Warning about a saved field, in the format of the API. */
 type SavedWarning = { path: string; message: string };
 
 /** Warning that begins with the label of its field. */
 export const fieldWarning = ({ path, message }: SavedWarning): string =>
   `${fieldName(path.slice(1))}: ${apiText(message)}`;
 
-/** Notice with what was saved but may be wrong; nothing without warnings. */
+/** Notice about saved values that may be wrong; nothing without warnings. */
 export const warningNotice = (
   warnings: readonly SavedWarning[],
   textOf: (warning: SavedWarning) => string = fieldWarning,

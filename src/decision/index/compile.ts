@@ -17,10 +17,10 @@ import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
 
-/** An offer as one publisher may show it, with its rules ready to be applied. */
+/** An offer as one publisher may show it, with its compiled rules. */
 export type Candidate = {
   offer: Offer;
-  /** Its place in the order of the catalogue, and its bit. */
+  /** Index in catalogue order, and of its bit. */
   index: number;
   forced: boolean;
   priority: number;
@@ -30,7 +30,7 @@ export type Candidate = {
 
 export type CompiledRules = {
   targeting: Targeting;
-  /** Epoch milliseconds; the end is exclusive. */
+  /** Start and end (epoch milliseconds); the end is exclusive. */
   startMs: number;
   endMs: number;
   hours: Hours | null;
@@ -40,22 +40,22 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
-  /** Publishers to which it is served. */
+  /** Publishers that the campaign is served to. */
   publisherIds: readonly number[];
   goal: CompiledGoal | null;
-  /** Where pacing plans begin: at the start, else at the first activation. */
+  /** Start of pacing plans (epoch milliseconds): the campaign's start, else its first activation. */
   planStartMs: number;
   /** Whether the campaign is withheld from unknown users. */
   needsIdentity: boolean;
   groups: readonly string[];
-  /** Whether the index filters cover all rules, but opt-outs. */
+  /** Whether the index filters cover all rules except opt-outs. */
   indexed: boolean;
 };
 
 export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
 type Pattern = { text: string; isPrefix: boolean };
 
-/** What the rules of a campaign are compiled from. */
+/** Parts of a campaign that its rules are compiled from. */
 export type RuledCampaign = {
   id: number;
   rules: CampaignRules;
@@ -64,12 +64,12 @@ export type RuledCampaign = {
   provisions: ReadonlyMap<number, Provision>;
 };
 
-/** Schedules of earlier releases may name a time zone that is refused when it is set now. */
+/** Schedules of earlier releases may have a time zone that cannot be set any more. */
 const checkStoredRules = (rules: unknown) => checkRules(rules, isTimeZone);
 
 /**
- * Rules of a campaign, shared by its offers.
- * @throws Error when they are invalid, which only direct writes to the database can cause
+ * Compiles the rules of a campaign, which its offers share.
+ * @throws Error if they are invalid, which only direct writes to the database can cause
  */
 export function compileRules(
   { id: campaignId, rules, goal, activatedAtMs, provisions }: RuledCampaign,
@@ -115,8 +115,8 @@ function withCaps(
 }
 
 /**
- * An offer at a publisher; its `index` is set when the order is known.
- * @throws Error when the caps of the provisioning are invalid
+ * Creates the candidate of an offer at a publisher. Its `index` is set when the order is known.
+ * @throws Error if the caps of the provisioning are invalid
  */
 export function toCandidate(offer: Offer, publisherId: number, base: CompiledRules, capZone: string): Candidate {
   const { campaign } = offer;
@@ -142,7 +142,7 @@ export function toCandidate(offer: Offer, publisherId: number, base: CompiledRul
   };
 }
 
-/** Results by the rules' JSON: the catalogue is built anew with each change, and hardly any rule differs. */
+/** Results by the rules' JSON. The catalogue is rebuilt with each change, but few rules differ. */
 const validityByJson = new Map<string, boolean>();
 const maxCached = 50_000;
 

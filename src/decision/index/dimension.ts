@@ -4,15 +4,16 @@ import { bitsWith, fullBits, setBit, subtract } from './index-filters.ts';
 
 export type DimensionBuilder = {
   add: (index: number, list: Readonly<TargetList>) => void;
-  /** null: no candidate targets this property. */
+  /** Builds the dimension, or returns null if no candidate targets this property. */
   build: () => Dimension | null;
 };
 
 type Named = { included: number[]; excluded: number[] };
 
 /**
- * @param normalise applied to the values of lists; those of requests are normalised already
- * @param isNested whether a value such as `pt-br` is part of `pt`
+ * Creates the builder of a dimension.
+ * @param normalise applied to the values of lists; those of requests are already normalised
+ * @param isNested whether values are hierarchical, such as `pt-br` in `pt`
  */
 export function createDimension(
   size: number,
@@ -22,7 +23,7 @@ export function createDimension(
   const byName = new Map<string, Named>();
   const withInclude: number[] = [];
 
-  function named(value: string): Named {
+  function entryOf(value: string): Named {
     const key = normalise(value);
     let entry = byName.get(key);
     if (entry === undefined) {
@@ -35,8 +36,8 @@ export function createDimension(
   return {
     add: (index, { include, exclude }) => {
       if (include !== undefined) withInclude.push(index);
-      for (const value of include ?? []) named(value).included.push(index);
-      for (const value of exclude ?? []) named(value).excluded.push(index);
+      for (const value of include ?? []) entryOf(value).included.push(index);
+      for (const value of exclude ?? []) entryOf(value).excluded.push(index);
     },
     build: () => {
       if (byName.size === 0 && withInclude.length === 0) return null;
@@ -45,7 +46,7 @@ export function createDimension(
       const byValue = new Map<string, Bits>();
       for (const value of byName.keys()) {
         const bits = otherwise.slice();
-        const lists = isNested ? partsOf(value).flatMap((part) => byName.get(part) ?? []) : [named(value)];
+        const lists = isNested ? partsOf(value).flatMap((part) => byName.get(part) ?? []) : [entryOf(value)];
         for (const { included } of lists) for (const index of included) setBit(bits, index);
         for (const { excluded } of lists) if (excluded.length > 0) subtract(bits, bitsWith(size, excluded));
         byValue.set(value, bits);
@@ -55,6 +56,6 @@ export function createDimension(
   };
 }
 
-/** `zh-hant-tw`, `zh-hant`, `zh`. */
+/** Splits `zh-hant-tw` into `zh-hant-tw`, `zh-hant`, `zh`. */
 const partsOf = (value: string): string[] =>
   value.split('-').map((_part, index, all) => all.slice(0, all.length - index).join('-'));

@@ -4,18 +4,18 @@ import type { AudienceIndex, Bits, Dimension, EligibilityIndex, Exclusion, Index
 import type { DecisionContext } from '../types.ts';
 import type { Candidate } from './compile.ts';
 
-/** The user's time zone where it is known, else the publisher's. */
+/** The user's time zone if it is known, else the publisher's. */
 export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
   geo.timeZone ?? timeZone;
 
 const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
 
-/** A set that a request's candidates must be in, or with `negated` must not be in, and why the others are excluded. */
+/** A set that a request's candidates must be in, or with `negated` must not be in, and the exclusion of the others. */
 type IndexFilter = { bits: Bits; negated: boolean; exclusion: (candidate: Candidate) => Exclusion };
 
 /**
- * The filters that apply to a request, in the order of the rules.
- * @param relaxed dev or test mode: only what the request itself asks for applies
+ * Filters that apply to a request, in the order of the rules.
+ * @param relaxed whether it is dev or test mode, in which only the request's own restrictions apply
  */
 function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
   const filters: IndexFilter[] = [];
@@ -52,7 +52,7 @@ function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: b
   return filters;
 }
 
-/** The candidates that pass all index filters; what remains are the post-filters of each. */
+/** Candidates that pass all index filters. Only the post-filters remain. */
 export function passIndexFilters(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
   const passing = index.all.slice();
   for (const { bits, negated } of filtersOf(index, context, relaxed)) {
@@ -73,7 +73,7 @@ export const indexExclusions = (
     .filter(({ bits, negated }) => hasBit(bits, candidate.index) === negated)
     .map(({ exclusion }) => exclusion(candidate));
 
-/** For each candidate, the first index filter that excludes it, or null: the same as `passIndexFilters`, one by one. */
+/** First index filter that excludes a candidate, or null. Gives the same result as `passIndexFilters`, one by one. */
 export function indexExclusionOf(
   index: EligibilityIndex,
   context: DecisionContext,
@@ -84,7 +84,7 @@ export function indexExclusionOf(
     filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion(candidate) ?? null;
 }
 
-/** The value of an indexed property in a request. */
+/** Value of an indexed property in a request. */
 function requestValue(key: IndexedKey, context: DecisionContext, index: EligibilityIndex): string | null {
   switch (key) {
     case 'countries':
@@ -109,17 +109,17 @@ function requestValue(key: IndexedKey, context: DecisionContext, index: Eligibil
 const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
   (value === null ? undefined : byValue.get(value)) ?? otherwise;
 
-/** The candidates that include none or one of the audiences of a user, and exclude none of them. */
+/** Candidates that include no audience or one of the user's, and exclude none of them. */
 function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences: readonly string[]): Bits {
   if (audiences.length === 0) return withoutInclude;
   const bits = withoutInclude.slice();
-  const named = audiences.flatMap((key) => byKey.get(key) ?? []);
-  for (const { included } of named) unite(bits, included);
-  for (const { excluded } of named) subtract(bits, excluded);
+  const ofUser = audiences.flatMap((key) => byKey.get(key) ?? []);
+  for (const { included } of ofUser) unite(bits, included);
+  for (const { excluded } of ofUser) subtract(bits, excluded);
   return bits;
 }
 
-/** By the most exact tag that any list names: `pt-BR` as lists have it, else as they have `pt`. */
+/** Candidates that accept the most specific tag in any list: `pt-BR` if lists have it, else `pt`. */
 function acceptedByLanguage({ byValue, otherwise }: Dimension, value: string | null): Bits {
   for (let tag = value?.toLowerCase() ?? ''; tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
     const bits = byValue.get(tag);
@@ -153,39 +153,39 @@ export const clearBit = (bits: Bits, index: number): void => {
 export const hasBit = (bits: Bits, index: number): boolean =>
   (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
 
-/** Removes from `bits` what `other` has not. */
+/** Removes from `bits` everything that is not in `other`. */
 function intersect(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (other[word] as number);
 }
 
-/** Adds to `bits` what `other` has. */
+/** Adds everything in `other` to `bits`. */
 function unite(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) | (other[word] as number);
 }
 
-/** Removes from `bits` what `other` has. */
+/** Removes everything in `other` from `bits`. */
 export function subtract(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(other[word] as number);
 }
 
-/** The member after `skipped` others from `from` on and before `to`; -1: none. */
+/** First member from `from` to before `to`, after skipping `skipped` members; -1 if there is none. */
 export function nextBit(bits: Bits, from: number, to: number, skipped = 0): number {
   if (from >= to) return -1;
   let word = from >>> 5;
   let rest = (bits[word] as number) & (-1 << (from & 31));
-  let left = skipped;
-  for (let count = countOnes(rest); count <= left; count = countOnes(rest)) {
-    left -= count;
+  let remaining = skipped;
+  for (let count = countOnes(rest); count <= remaining; count = countOnes(rest)) {
+    remaining -= count;
     word += 1;
     if (word << 5 >= to) return -1;
     rest = bits[word] as number;
   }
-  for (; left > 0; left--) rest &= rest - 1; // without the lowest member
-  const found = (word << 5) + 31 - Math.clz32(rest & -rest);
-  return found < to ? found : -1;
+  for (; remaining > 0; remaining--) rest &= rest - 1; // without the lowest member
+  const member = (word << 5) + 31 - Math.clz32(rest & -rest);
+  return member < to ? member : -1;
 }
 
-/** Number of members from `from` on and before `to`. */
+/** Number of members from `from` to before `to`. */
 export function countBits(bits: Bits, from: number, to: number): number {
   if (from >= to) return 0;
   const last = (to - 1) >>> 5;
@@ -194,7 +194,7 @@ export function countBits(bits: Bits, from: number, to: number): number {
   return (to & 31) === 0 ? count : count - countOnes((bits[last] as number) & (-1 << (to & 31)));
 }
 
-/** Ones of a word, added in parallel (Hacker's Delight 5-1). */
+/** Counts the ones of a word in parallel (Hacker's Delight 5-1). */
 function countOnes(word: number): number {
   let ones = word - ((word >>> 1) & 0x55555555);
   ones = (ones & 0x33333333) + ((ones >>> 2) & 0x33333333);

@@ -1,7 +1,7 @@
-/** Entries sorted between two pauses (count). */
+/** Number of entries sorted between two pauses. */
 const runLength = 1000;
 
-/** A stable sort; the caller may do other work at each `yield`. */
+/** Sorts stably. The caller may do other work at each `yield`. */
 export function* sortInSlices<T>(list: readonly T[], compare: (a: T, b: T) => number): Generator<void, T[]> {
   let runs: T[][] = [];
   for (let at = 0; at < list.length; at += runLength) {
@@ -19,13 +19,13 @@ export function* sortInSlices<T>(list: readonly T[], compare: (a: T, b: T) => nu
   return runs[0] ?? [];
 }
 
-function merge<T>(left: readonly T[], right: readonly T[], compare: (a: T, b: T) => number): T[] {
+function merge<T>(first: readonly T[], right: readonly T[], compare: (a: T, b: T) => number): T[] {
   const merged: T[] = [];
   let [a, b] = [0, 0];
-  while (a < left.length && b < right.length) {
-    merged.push(compare(left[a] as T, right[b] as T) <= 0 ? (left[a++] as T) : (right[b++] as T));
+  while (a < first.length && b < right.length) {
+    merged.push(compare(first[a] as T, right[b] as T) <= 0 ? (first[a++] as T) : (right[b++] as T));
   }
-  while (a < left.length) merged.push(left[a++] as T);
+  while (a < first.length) merged.push(first[a++] as T);
   while (b < right.length) merged.push(right[b++] as T);
   return merged;
 }

@@ -13,20 +13,21 @@ import {
 
 type DrawOptions = {
   model: RevenueModel;
-  /** The candidates that passed the index filters. */
+  /** Candidates that passed the index filters. */
   bits: Bits;
-  /** How many of them are in the class. */
+  /** Number of them in the class. */
   count: number;
   input: DecisionInput;
 };
 
 /**
- * Adds the best draws of a class. Few candidates are all drawn. Of many, draws are made layer by layer of the normal
- * distribution: unless it is in a layer above, each candidate's draw is in a layer with the same probability,
- * independently of the others. Gaps between successes of such trials are distributed geometrically, so the candidates
- * with draws in the layer are found by drawing gaps, without a trial for each; and those whose draws in the remaining
- * layers could not be among the best are left out. So the result is distributed as if each candidate was drawn, and
- * takes a time that hardly grows with their number. Draws do not depend on how many of the best are asked for.
+ * Adds the best draws of a class. If there are few candidates, all are drawn. If there are many, draws are made layer
+ * by layer of the normal distribution: unless it is in a higher layer, each candidate's draw is in a layer with the
+ * same probability, independently of the others. The gaps between successes of such trials have a geometric
+ * distribution, so the candidates in the layer are found by drawing gaps, without a trial for each. Candidates whose
+ * draws in the remaining layers could not be among the best are skipped. The result has the same distribution as if
+ * each candidate were drawn, and its time hardly grows with their number. Draws do not depend on the number of
+ * requested results.
  */
 export function bestDraws(options: DrawOptions, top: Top): Top {
   const [highest, ...lower] = layersFor(options.count);
@@ -76,7 +77,7 @@ function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: 
   }
 }
 
-/** The best draws, at most `limit`: the highest score first; of equal scores the lower member. */
+/** The best draws, at most `limit`, highest score first. Equal scores are ordered by member. */
 export type Top = {
   readonly limit: number;
   readonly after: Draw;
@@ -86,7 +87,10 @@ export type Top = {
 
 type Draw = { score: number; member: number };
 
-/** @param after only what ranks after it is added */
+/**
+ * Creates an empty list.
+ * @param after only draws that rank after this one are added
+ */
 export const createTop = (limit: number, after: Draw): Top => ({ limit, after, scores: [], members: [] });
 
 /** Whether the list is full, and all of it ranks before a draw. */

@@ -11,17 +11,17 @@ import type { RankedCandidate } from './sampled-ranking.ts';
 
 type Options = { index: EligibilityIndex; bits: Bits; input: DecisionInput; priorityClass: PriorityClass };
 
-/** The candidates of a class, first those of campaigns that are behind their goals, as far as that is needed. */
+/** Yields the candidates of a class. Those whose campaigns are behind their goals come first, as far as needed. */
 export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options): Generator<RankedCandidate, void> {
   const first = behindGoals(options);
   yield* first;
-  const taken = new Set(first.map(({ candidate }) => candidate));
-  for (const ranked of ranking) if (!taken.has(ranked.candidate)) yield ranked;
+  const prioritised = new Set(first.map(({ candidate }) => candidate));
+  for (const ranked of ranking) if (!prioritised.has(ranked.candidate)) yield ranked;
 }
 
 /**
- * Campaigns whose goals need the smallest share of the remaining time come first, so that a goal that cannot be met
- * takes no delivery from one that can. Equal needs are ordered by sampled revenue.
+ * Candidates of campaigns behind their goals. Goals that need the smallest share of the remaining time come first, so
+ * that an unreachable goal takes no delivery from a reachable one. Equal needs are ordered by sampled revenue.
  */
 function behindGoals({ index, bits, input, priorityClass }: Options): RankedCandidate[] {
   const { totals, model, seed } = input;
@@ -38,7 +38,7 @@ function behindGoals({ index, bits, input, priorityClass }: Options): RankedCand
   return behind.sort((a, b) => a.need - b.need || b.score - a.score).map(({ need: _, ...ranked }) => ranked);
 }
 
-/** Expected count of the metric of a candidate's goal for one impression on the first position. */
+/** Expected count of a goal's metric for one impression at the first position. */
 function countOf(
   { offer, rules }: Candidate,
   index: EligibilityIndex,

@@ -1,33 +1,33 @@
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { mix, normalQuantile, uniform } from '../random.ts';
 
-/** The part of the standard normal distribution from `floor` up to the layer above. */
+/** Part of the standard normal distribution from `floor` up to the layer above. */
 export type Layer = {
-  /** From 0, the highest. */
+  /** Depth from 0, the highest layer. */
   depth: number;
-  /** Logarithm of the probability of a draw that is in no layer above not to be in this one either. */
+  /** Logarithm of the probability that a draw in no higher layer is not in this one either. */
   logOfMiss: number;
   floor: number;
-  /** Whether every draw that is in no layer above is in this one: none misses it. */
+  /** Whether it is the lowest layer, which contains every draw that is in no higher one. */
   isLowest: boolean;
-  /** Its quantiles; a draw picks one of them. */
+  /** Quantiles of the layer; a draw picks one of them. */
   quantiles: Float64Array;
 };
 
 const quantileBits = 12;
 
-/** Candidates from which on there is more than one layer (count). */
+/** Number of candidates from which on there are several layers. */
 const minLayered = 256;
 
-/** Draws expected in the highest of several layers: this many to twice as many. */
+/** Expected number of draws in the highest of several layers: from this to twice as many. */
 const topDraws = 16;
 
-/** How much more probable a layer is than all above it. */
+/** Ratio of a layer's probability to that of all layers above it. */
 const growth = 8;
 
 const layersByShare = new Map<number, readonly Layer[]>();
 
-/** The layers for draws of so many candidates, highest first; none: so few are drawn from the whole distribution. */
+/** Layers for a number of candidates, highest first. Empty if they are few and drawn from the whole distribution. */
 export function layersFor(count: number): readonly Layer[] {
   if (count < minLayered) return noLayers;
   const share = 2 ** (Math.clz32(count) - Math.clz32(topDraws));
@@ -41,13 +41,16 @@ export function layersFor(count: number): readonly Layer[] {
 
 const noLayers: readonly Layer[] = [];
 
-/** @param above probability of all layers above, `below` of these and this one */
+/**
+ * Creates a layer.
+ * @param above probability of all layers above; `below` includes this one
+ */
 const layerOf = (depth: number, above: number, below: number): Layer => ({
   depth,
   logOfMiss: Math.log1p((above - below) / (1 - above)),
   floor: -normalQuantile(below),
   isLowest: below === 1,
-  // From above, where small probabilities are exact.
+  // Computed from the upper end, where small probabilities are exact.
   quantiles: Float64Array.from({ length: 2 ** quantileBits }, (_, at) => {
     return -normalQuantile(above + ((below - above) * (at + 0.5)) / 2 ** quantileBits);
   }),
@@ -56,10 +59,10 @@ const layerOf = (depth: number, above: number, below: number): Layer => ({
 /** The whole distribution. */
 export const wholeNormal = layerOf(0, 0, 1);
 
-/** A draw from a layer. */
+/** Draws from a layer. */
 export const drawNormal = ({ quantiles }: Layer, seed: number, salt: number): number =>
   quantiles[mix(seed, salt) >>> (32 - quantileBits)] as number;
 
-/** How many draws in a row miss a layer before one is in it: a geometric distribution. */
+/** Draws the number of consecutive misses before a draw is in a layer, from a geometric distribution. */
 export const drawMisses = ({ logOfMiss }: Layer, seed: number, salt: number): number =>
   Math.floor(Math.log(uniform(seed, salt) + 2 ** -33) / logOfMiss);

@@ -8,31 +8,31 @@ import type { RankedCandidate } from './sampled-ranking.ts';
 type FillRules = {
   /** Eligible candidates, best first. */
   stream: Iterator<RankedCandidate, void>;
-  /** Most positions to fill. */
+  /** Maximum number of positions to fill. */
   count: number;
   onOfferwall: boolean;
   sequence: Sequence | null;
-  /** Given: every candidate of the stream that is not chosen is reported. */
+  /** If set, called for every candidate of the stream that is not chosen. */
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
 type FillOptions = FillRules & {
   /** One offer of each campaign that the same call shows at other placements. */
   elsewhere: readonly Candidate[];
-  /** Whether no two offers of a category may be chosen. */
+  /** Whether at most one offer of a category may be chosen. */
   separateCategories: boolean;
 };
 
 type Filling = FillRules & {
   conflicts: Conflicts;
-  /** Taken from the stream and not chosen yet, best first. */
+  /** Candidates read from the stream and not chosen yet, best first. */
   pending: RankedCandidate[];
 };
 
 /**
- * Fills the positions one after the other, each with the best candidate that sequence rules allow there and that
- * conflicts with none chosen before.
- * @returns `blocked`: how many candidates were left out by sequence rules alone
+ * Fills the positions in order, each with the best candidate that sequence rules allow there and that has no conflict
+ * with the offers chosen before.
+ * @returns `blocked` is the number of candidates that were excluded only by sequence rules
  */
 export function fillPositions(options: FillOptions): { chosen: RankedCandidate[]; blocked: number } {
   const { stream, count, onOfferwall, sequence, onExcluded } = options;
@@ -81,11 +81,11 @@ function pull({ stream, pending }: Filling): RankedCandidate | null {
   return value as RankedCandidate;
 }
 
-/** How much a candidate is wanted at a position: 0 not at all, else higher first. */
+/** Grade of a candidate for a position: 0 excludes it, higher comes first. */
 function gradeOf(filling: Filling, { candidate }: RankedCandidate, position: number, isReserved: boolean): number {
   const { sequence, onOfferwall, onExcluded } = filling;
   if (sequence === null) return 1;
-  // The positions of an offerwall are not limited: only rules for all positions hold there.
+  // Positions of an offerwall are unlimited, so only rules for all positions apply.
   const denying = sequence.deniedBy(candidate.offer, onOfferwall ? null : position);
   if (denying !== null) {
     onExcluded?.(candidate, { rule: 'sequence_denied', ruleId: denying.id });
@@ -103,14 +103,15 @@ function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusi
 }
 
 type Conflicts = {
-  /** The conflict of a candidate with those added before, or null. */
+  /** Conflict of a candidate with those added before, or null. */
   find: (candidate: Candidate) => Exclusion | null;
   add: (candidate: Candidate) => void;
 };
 
 /**
- * One answer has one offer of a campaign, and in units one campaign of an exclusion group, whatever the number of its
- * placements, and where the publisher wants it one offer of a category; each unit has one offer of an advertiser.
+ * Tracks conflicts. A response has one offer per campaign, in units also one campaign per exclusion group, whatever the
+ * number of its placements, and one offer per category if the publisher separates them. Each unit has one offer per
+ * advertiser.
  */
 function createConflicts(
   onOfferwall: boolean,
@@ -139,8 +140,8 @@ function createConflicts(
     const sameAdvertiser = advertisers.get(campaign.advertiserId);
     if (sameAdvertiser !== undefined) return { rule: 'same_advertiser', shown: sameAdvertiser };
     for (const group of rules.groups) {
-      const shown = groups.get(group);
-      if (shown !== undefined) return { rule: 'exclusion_group', shown, group };
+      const earlierOffer = groups.get(group);
+      if (earlierOffer !== undefined) return { rule: 'exclusion_group', shown: earlierOffer, group };
     }
     if (categories.size > 0 && categories.has(plainText(campaign.category)))
       return { rule: 'blocked_by_publisher', by: 'separation', value: campaign.category };
@@ -160,17 +161,18 @@ function createConflicts(
   };
 }
 
-/** The sequence rules of a placement. */
+/** Sequence rules of a placement. */
 type Sequence = {
   /**
-   * The deny rule that excludes an offer from a position, or null. Position null: only rules for all positions apply.
+   * Deny rule that excludes an offer from a position, or null. If the position is null, only rules for all positions
+   * apply.
    */
   deniedBy: (offer: Offer, position: number | null) => SequenceRule | null;
-  /** Whether allow rules apply to a position: it is reserved for the offers they match. */
+  /** Whether allow rules apply to a position, so that it is reserved for the offers they match. */
   isReserved: (position: number) => boolean;
-  /** Precedence of an offer at a reserved position: 0 not allowed, else higher first. */
+  /** Grade of an offer at a reserved position: 0 is not allowed, higher comes first. */
   grade: (offer: Offer, position: number) => number;
-  /** The highest grade of a reserved position. */
+  /** Highest grade of a reserved position. */
   topGrade: (position: number) => number;
 };
 
@@ -184,13 +186,13 @@ type Compiled = {
 const noRules: readonly Compiled[] = [];
 const compiledRules = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
 
-/** Placements whose compiled rules are cached, for each publisher (count). */
+/** Maximum number of placements with cached rules, for each publisher. */
 const maxPlacements = 500;
 
 /**
- * The sequence rules of a placement; null: it has none. Deny rules come first. Where allow rules apply to a position,
- * only offers they match may be shown there, by the breadth of the rule (all positions, several, one), then its weight,
- * then the usual order (docs/guides/how-a-decision-is-made.md#sequence-rules).
+ * Sequence rules of a placement, or null if it has none. Deny rules come first. If allow rules apply to a position,
+ * only offers they match may be shown there, ordered by the breadth of the rule (all positions, several, one), then by
+ * its weight, then as usual (docs/guides/how-a-decision-is-made.md#sequence-rules).
  */
 export function sequenceOf(publisher: Publisher, placement: string): Sequence | null {
   const rules = rulesOf(publisher, placement);
@@ -222,7 +224,7 @@ function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   return rules;
 }
 
-/** More than any weight, so that the breadth of a rule comes first. */
+/** More than any weight, so that the breadth of a rule takes precedence. */
 const breadthUnit = 10_000_000;
 
 function compile(rule: SequenceRule): Compiled {

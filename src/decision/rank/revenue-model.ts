@@ -17,27 +17,30 @@ import type { DecisionInput } from '../types.ts';
 import { drawNormal, type Layer, wholeNormal } from './layers.ts';
 
 /**
- * Distributions of the expected revenue of one impression on the first position, in millionths of the payout's
- * currency, for requests of one scope, for the candidates of a priority class by their place in it. Parallel arrays: a
- * ranking may draw hundreds, and following objects would cost more than the arithmetic.
+ * Distributions of the expected revenue of an impression at the first position, in millionths of the payout's currency,
+ * for requests of one scope and the candidates of a priority class, by their index in it. It uses parallel arrays,
+ * because a ranking may draw hundreds, and following object references would cost more than the arithmetic.
  */
 export type RevenueModel = {
   scope: Scope;
   candidates: readonly Candidate[];
-  /** The class in the index, as in `PriorityClass`. */
+  /** Range of the class in the index, as in `PriorityClass`. */
   from: number;
   to: number;
-  /** Salts of the draws. */
+  /** Offer ids, used as salts of the draws. */
   offerIds: Int32Array;
   /**
-   * Rows of `rowLength`: mean (NaN until the candidate is estimated), then mean and standard deviation of the cube root
-   * of a draw, in units of the cube root of the mean, then what to reserve, and its part of what is paid at most. Rows,
-   * because a draw of one in thousands waits for its memory.
+   * Rows of `rowLength` numbers: the mean (NaN until the candidate is estimated); mean and standard deviation of the
+   * cube root of a draw, in units of the cube root of the mean; the amount to reserve; and its share of the maximum
+   * payment. Rows are used because drawing one of thousands waits for its memory.
    */
   rows: Float64Array;
-  /** Factors to the currency that amounts are compared in; NaN: no exchange rate. null: all pay in one currency. */
+  /**
+   * Factors to the currency of the comparison; NaN without an exchange rate. Null if all payouts have the same
+   * currency.
+   */
   factors: Float64Array | null;
-  /** null: not made yet. */
+  /** Order by revenue; null until it is needed. */
   order: RevenueOrder | null;
 };
 
@@ -46,25 +49,25 @@ export type RevenueOrder = {
   members: Int32Array;
   /** The lowest of each member and those after it. */
   lowestMembers: Int32Array;
-  /** `revenueBoundsBelow` by layer. */
+  /** Results of `revenueBoundsBelow` by layer. */
   bounds: Map<Layer, Float64Array>;
 };
 
-/** Value of a sale where none is known yet, in millionths. */
+/** Assumed value of a sale while none is known, in millionths. */
 const defaultSaleMicros = 50_000_000;
 
-/** The cube of a normal draw is close to a Gamma distribution up to this relative variance. */
+/** Maximum relative variance. Up to it, the cube of a normal draw is close to a Gamma distribution. */
 const maxVariance = 2;
 
 const rowLength = 5;
 
-/** Rows that are kept, for one index and one version of the model (count): 40 bytes each. */
+/** Maximum number of cached rows of 40 bytes, for one index and one version of the model. */
 const maxRows = 500_000;
 
 type ByScope = { rows: number; models: Map<string, Map<PriorityClass, RevenueModel>> };
-const kept = new WeakMap<Model, WeakMap<EligibilityIndex, ByScope>>();
+const cachedModels = new WeakMap<Model, WeakMap<EligibilityIndex, ByScope>>();
 
-/** The model of a class for a request, made when first asked for and kept as long as the model's version. */
+/** Model of a class for a request, created on first use and cached as long as the version of the ranking model. */
 export function revenueModelOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
@@ -73,23 +76,23 @@ export function revenueModelOf(
   const properties = relevantProperties(model, context, publisher);
   const comparison = comparisonOf(index, publisher, context.nowMs);
   const key = `${scopeKeyOf(context.placement, properties)}${comparison?.key ?? ''}`;
-  const byIndex = getOrInsert(kept, model, () => new WeakMap<EligibilityIndex, ByScope>());
+  const byIndex = getOrInsert(cachedModels, model, () => new WeakMap<EligibilityIndex, ByScope>());
   const byScope = getOrInsert(byIndex, index, (): ByScope => ({ rows: 0, models: new Map() }));
-  const found = byScope.models.get(key)?.get(priorityClass);
-  if (found !== undefined) return found;
-  const made = emptyModel(
+  const cached = byScope.models.get(key)?.get(priorityClass);
+  if (cached !== undefined) return cached;
+  const created = emptyModel(
     index,
     priorityClass,
     scopeOf(model, publisher.id, context.placement, properties),
     comparison,
   );
-  byScope.rows += made.offerIds.length;
+  byScope.rows += created.offerIds.length;
   if (byScope.rows > maxRows) {
-    byScope.rows = made.offerIds.length;
+    byScope.rows = created.offerIds.length;
     byScope.models.clear();
   }
-  getOrInsert(byScope.models, key, () => new Map<PriorityClass, RevenueModel>()).set(priorityClass, made);
-  return made;
+  getOrInsert(byScope.models, key, () => new Map<PriorityClass, RevenueModel>()).set(priorityClass, created);
+  return created;
 }
 
 const emptyModel = (
@@ -113,10 +116,10 @@ const emptyModel = (
 });
 
 /**
- * Expected revenue of one impression as sampled for a seed (Thompson sampling), in millionths. The posterior is
- * approximated by a Gamma distribution of the same mean and variance, and its draw by the cube of a normal one (Wilson
- * and Hilferty). The candidate must have been estimated.
- * @param layer the part of the distribution to draw from
+ * Expected revenue of an impression sampled for a seed (Thompson sampling), in millionths. The posterior is
+ * approximated by a Gamma distribution with the same mean and variance, and its draw by the cube of a normal draw
+ * (Wilson and Hilferty). The candidate must have been estimated.
+ * @param layer part of the distribution to draw from
  */
 export function drawRevenue(model: RevenueModel, at: number, seed: number, layer: Layer = wholeNormal): number {
   return revenueAt(model, at, drawNormal(layer, seed, salts.revenue + (model.offerIds[at] as number)));
@@ -129,13 +132,19 @@ function revenueAt({ rows, factors }: RevenueModel, at: number, z: number): numb
   return factors === null ? micros : compared(micros, factors[at] as number);
 }
 
-/** An amount that cannot be compared is below all others, and keeps its order among its like: from -1 to 0. */
+/**
+ * Converts an amount for comparison. An incomparable amount ranks below all others and keeps its order among its like:
+ * from -1 to 0.
+ */
 const compared = (micros: number, factor: number): number =>
   Number.isNaN(factor) ? -1 / (1 + micros) : micros * factor;
 
 export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
 
-/** What an impression may cost, in millionths, and the chance of it: the higher, the less is known of the rates. */
+/**
+ * Possible cost of an impression, in millionths, and its probability. The cost is higher the less is known about the
+ * rates.
+ */
 export type Reserve = { reserveMicros: number; reserveChance: number };
 
 export const reserveOf = ({ rows }: RevenueModel, at: number): Reserve => ({
@@ -143,7 +152,7 @@ export const reserveOf = ({ rows }: RevenueModel, at: number): Reserve => ({
   reserveChance: rows[at * rowLength + 4] as number,
 });
 
-/** Fills in the model for the candidate at a place, unless it was. */
+/** Estimates the candidate at an index, unless that was done before. */
 export function ensureEstimated(model: RevenueModel, at: number, input: DecisionInput): void {
   if (!Number.isNaN(meanRevenueOf(model, at))) return;
   const { mean, relativeVariance, value, chance } = estimate(
@@ -157,7 +166,7 @@ export function ensureEstimated(model: RevenueModel, at: number, input: Decision
   );
 }
 
-/** Mean of the expected revenue of a candidate of a class, and what it may cost; nothing where it does not pay. */
+/** Mean expected revenue of a candidate of a class, and its possible cost. Zero if it does not pay. */
 export function expectedRevenueOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
@@ -171,10 +180,10 @@ export function expectedRevenueOf(
   return { meanMicros: meanRevenueOf(model, at), ...reserveOf(model, at) };
 }
 
-/** Candidates are ordered by their revenue at this draw, at which few are among the best (standard deviations). */
+/** Draw (standard deviations) by whose revenue candidates are ordered; few candidates are among the best at it. */
 const highNormal = 2;
 
-/** The order of a class, made when first asked for: all its candidates are estimated. */
+/** Order of a class, created on first use, which estimates all its candidates. */
 export function revenueOrderOf(model: RevenueModel, input: DecisionInput): RevenueOrder {
   if (model.order === null) {
     const high = Float64Array.from(model.offerIds, (_, at) => {
@@ -188,7 +197,7 @@ export function revenueOrderOf(model: RevenueModel, input: DecisionInput): Reven
   return model.order;
 }
 
-/** For each place of an order: no draw below a layer, of this candidate or those after it, is higher. */
+/** Upper bounds, by index in an order, of draws below a layer for this candidate and those after it. */
 export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: RevenueOrder, layer: Layer): Float64Array {
   return getOrInsert(bounds, layer, () => {
     return fromEnd(
@@ -198,7 +207,7 @@ export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: Rev
   });
 }
 
-/** Each value combined with all after it. */
+/** Combines each value with all after it. */
 function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: number, b: number) => number): T {
   const combined = values.slice() as T;
   for (let at = combined.length - 2; at >= 0; at--)
@@ -206,7 +215,10 @@ function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: nu
   return combined;
 }
 
-/** Mean of the expected revenue, its variance divided by the squared mean, what is paid, and the chance taken high. */
+/**
+ * Mean of the expected revenue, its variance divided by the squared mean, the payment, and an upper estimate of its
+ * probability.
+ */
 function estimate(
   { payout, offer }: Candidate,
   scope: Scope,
@@ -227,7 +239,7 @@ function estimate(
 
 const certain = { mean: 1, shape: Number.POSITIVE_INFINITY, high: 1 };
 
-/** Revenue of the event that is paid; of an impression for `cpm`. */
+/** Revenue of a paid event; of an impression for `cpm`. */
 function payoutValue({ kind, amountMicros }: Payout, sales: Sales | undefined): number {
   if (kind === 'cpm') return amountMicros / 1000;
   const saleMicros = sales === undefined || sales.count <= 0 ? defaultSaleMicros : sales.micros / sales.count;

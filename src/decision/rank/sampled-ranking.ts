@@ -18,28 +18,28 @@ export const explorationShare = 0.01;
 
 export type RankedCandidate = Reserve & {
   candidate: Candidate;
-  /** The ranking score: expected revenue of one impression as sampled, in millionths of the payout's currency. */
+  /** The ranking score: sampled expected revenue of an impression, in millionths of the payout's currency. */
   score: number;
-  /** The same without sampling. */
+  /** Expected revenue without sampling. */
   meanMicros: number;
-  /** Whether it comes before others for the sake of its campaign's goal. */
+  /** Whether it precedes others because its campaign is behind its goal. */
   isForGoal?: true;
 };
 
 type Options = {
   index: EligibilityIndex;
-  /** The candidates that passed the index filters. */
+  /** Candidates that passed the index filters. */
   bits: Bits;
   input: DecisionInput;
   priorityClass: PriorityClass;
-  /** Whether this class has the decision's exploration. */
+  /** Whether the decision may explore in this class. */
   mayExplore: boolean;
 };
 
-/** Candidates ranked at first (count): few decisions take more. When they do, the next ones are four times as many. */
+/** Number of candidates ranked at first. Few decisions need more; then the number is multiplied by four. */
 const firstLimit = 8;
 
-/** The candidates of a class in which something pays, by sampled expected revenue, highest first. */
+/** Yields the candidates of a paying class by sampled expected revenue, highest first. */
 export function* sampledRanking(options: Options): Generator<RankedCandidate, void> {
   const { index, bits, input, priorityClass } = options;
   const model = revenueModelOf(index, priorityClass, input);
@@ -63,10 +63,10 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
   }
 }
 
-/** Whether a decision of a seed explores. */
+/** Whether a decision with a seed explores. */
 export const isExploring = (seed: number): boolean => uniform(seed, salts.isExploration) < explorationShare;
 
-/** Place in the class of the candidate that this decision explores; -1: none. */
+/** Index in the class of the candidate that this decision explores; -1 if it does not explore. */
 function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: Options, count: number): number {
   if (count === 0 || !isExploring(seed)) return -1;
   return nextBit(bits, from, to, Math.floor(uniform(seed, salts.exploredOffer) * count)) - from;

@@ -11,7 +11,7 @@ import type { DecisionInput } from '../types.ts';
 
 type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
 
-/** The rules beyond the index, from the schedule to frequency caps and pacing, in the order in which they apply. */
+/** Rules beyond the index, from the schedule to frequency caps and pacing, in the order in which they apply. */
 const rulesInOrder: readonly Rule[] = [
   scheduleExclusion,
   ({ rules }, _index, { context }) => placeExclusion('cities', rules.cities, context.geo.city),
@@ -25,7 +25,7 @@ const rulesInOrder: readonly Rule[] = [
   pacingExclusion,
 ];
 
-/** The first rule beyond the index that excludes a candidate, or null. */
+/** First rule beyond the index that excludes a candidate, or null. */
 export function postFilter(candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion | null {
   if (candidate.rules.indexed) return optOutExclusion(candidate, index, input);
   for (const rule of rulesInOrder) {
@@ -35,11 +35,13 @@ export function postFilter(candidate: Candidate, index: EligibilityIndex, input:
   return null;
 }
 
-/** All rules beyond the index that exclude a candidate, in the order in which `postFilter` applies them. */
+/** All rules beyond the index that exclude a candidate, in the order of `postFilter`. */
 export const postExclusions = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion[] =>
-  rulesInOrder.flatMap((rule) => withOneCapEach(rule, candidate).flatMap((one) => rule(one, index, input) ?? []));
+  rulesInOrder.flatMap((rule) =>
+    withOneCapEach(rule, candidate).flatMap((variant) => rule(variant, index, input) ?? []),
+  );
 
-/** For the rules of caps, the candidate once with each of its caps, so that every one that is reached is named. */
+/** For rules of caps, returns the candidate once with each of its caps, so that every reached cap is reported. */
 function withOneCapEach(rule: Rule, candidate: Candidate): Candidate[] {
   const { rules } = candidate;
   if (rule === frequencyCapExclusion)
@@ -103,16 +105,16 @@ function pacingExclusion(
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
 
-/** Text of a list or an object, which no condition sees (docs/reference/fetch-offers.md#request-body). */
+/** Text of a list or an object, which conditions do not see (docs/interface.md#request-body). */
 const structured = /^(\[.*\]|\{.*\})$/s;
 
 /**
  * Whether the custom attributes of a request satisfy a condition. A missing attribute differs from every value, and is
- * in no list and no range; a list or an object counts as missing.
+ * in no list and no range. A list or an object counts as missing.
  */
 export function matchesCondition(condition: Condition, custom: ReadonlyMap<string, string>): boolean {
   if ('all' in condition) return condition.all.every((part) => matchesCondition(part, custom));
   if ('any' in condition) return condition.any.some((part) => matchesCondition(part, custom));
-  const given = custom.get(condition.key);
-  return compare(condition, given === undefined || structured.test(given) ? undefined : given);
+  const attribute = custom.get(condition.key);
+  return compare(condition, attribute === undefined || structured.test(attribute) ? undefined : attribute);
 }

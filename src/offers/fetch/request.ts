@@ -165,12 +165,13 @@ const none: ReadonlyMap<string, string> = new Map();
 /** Maximum number of experiment arms that a test may select. */
 const maxNamedArms = 50;
 
-function readArms(given: unknown, isTest: boolean, note: Note): Map<string, string> | null {
+function readArms(requested: unknown, isTest: boolean, note: Note): Map<string, string> | null {
   const path = '/experiments';
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) note(path, 'ignored: not an object');
+  if (typeof requested !== 'object' || requested === null || Array.isArray(requested))
+    note(path, 'ignored: not an object');
   else if (!isTest) note(path, 'ignored: only a test names its arms');
   else {
-    const arms = Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+    const arms = Object.entries(requested).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
     return new Map(arms.slice(0, maxNamedArms));
   }
   return null;
