@@ -1,10 +1,10 @@
 import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
 
-/** How long after its trial a success comes, as budgets need it to release what they reserved. */
+/** Distribution of the time from a trial to its success. Budgets need it to release reservations. */
 export type Delays = {
-  /** Ages, the first 0 (milliseconds). */
+  /** Ages in milliseconds; the first one is 0. */
   agesMs: readonly number[];
-  /** Successes that came between an age and the next. */
+  /** Number of successes between an age and the next one. */
   counts: number[];
 };
 
@@ -13,15 +13,15 @@ const ages = {
   conversion: [0, 10 * minuteMs, hourMs, 6 * hourMs, dayMs, 7 * dayMs],
 } as const;
 
-/** Most successes have come by this age, in the order of `ages`: what is older has shown what it is worth. */
+/** Index in `ages` of the age by which most successes have come. Older trials are conclusive. */
 export const provenAge = { click: 3, conversion: 1 } as const;
 
-/** Assumed before any is seen, counted as successes. */
+/** Assumed counts of successes before any is observed. */
 const assumed = { click: [5, 4, 2, 1], conversion: [6, 4, 4, 3, 2, 1] } as const;
 
 export const createDelays = (kind: keyof typeof ages): Delays => ({ agesMs: ages[kind], counts: [...assumed[kind]] });
 
-/** Successes that are remembered (count): delays may change. */
+/** Number of remembered successes, because delays may change. */
 const remembered = 10_000;
 
 export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
@@ -34,25 +34,25 @@ export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
   counts[bin] = (counts[bin] as number) + 1;
 }
 
-/** A share that is assumed before delays are known is worth so many successes. */
+/** Weight of the assumed share, as a number of successes, while delays are hardly known. */
 const assumedSuccesses = 20;
 
-/** Successes of the last age are taken to come until it is so many times as old. */
+/** Successes of the last age are assumed to come until this multiple of it. */
 const lastAge = 4;
 
 /**
- * The share of successes that come later than an age, as far as delays are known.
- * @param share assumed where nothing is
+ * Share of successes that come later than an age, as far as delays are known.
+ * @param share assumed share if nothing is known
  */
 export function laterThan(kind: keyof typeof ages, counts: readonly number[], ageMs: number, share: number): number {
   const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
-  const seen = Math.max(0, sum(counts) - sum(assumed[kind]));
-  if (seen === 0) return share;
+  const observed = Math.max(0, sum(counts) - sum(assumed[kind]));
+  if (observed === 0) return share;
   const later = counts.map((count, at) => {
     const from = ages[kind][at] as number;
     const to = ages[kind][at + 1] ?? from * lastAge;
     const own = Math.max(0, count - (assumed[kind][at] as number));
     return own * Math.min(1, Math.max(0, (to - ageMs) / (to - from)));
   });
-  return (share * assumedSuccesses + sum(later)) / (assumedSuccesses + seen);
+  return (share * assumedSuccesses + sum(later)) / (assumedSuccesses + observed);
 }

@@ -7,21 +7,21 @@ import { findWaiting } from './reading/observations.ts';
 
 /** State of learning, the same in all processes. */
 export type LearningState = {
-  /** Number of the newest version of the ranking model; 0: none. */
+  /** Number of the newest version of the ranking model; 0 if there is none. */
   version: number;
-  /** Time of the last version, or of the last check that found nothing new; null: never. */
+  /** Time of the last version, or of the last check without new rows; null if never. */
   learnedAt: Date | null;
-  /** Publishers with events that wait; empty unless learning stalls. */
+  /** Publishers with waiting events; empty unless learning stalls. */
   stalledPublisherIds: readonly number[];
 };
 
-/** Learning stalls where events wait and nothing was learned for this long (milliseconds). */
+/** Learning stalls if events wait and nothing was learned for this time (milliseconds). */
 const stalledAfterMs = 60_000;
 
-/** Times up to this far in the future are those of another process's clock (milliseconds). */
+/** Times up to this far in the future come from another process's clock (milliseconds). */
 const clockToleranceMs = 5000;
 
-/** Reads how far learning has come, and whether it stalls although there is traffic. */
+/** Reads the progress of learning, and whether it stalls although there is traffic. */
 export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<LearningState> {
   return transaction(pool, async (executor) => {
     const { rows } = await executor.query<{ version: number; made_ms: number }>(
@@ -29,7 +29,7 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
       from ranking_versions order by version desc limit 1`,
     );
     const { xid, marks } = await readProgress(executor);
-    // Rows that were read since the last mark are in no version yet.
+    // Rows read since the last mark are not in a version yet.
     const reachedXid = marks.at(-1)?.[1];
     const reachedMs = marks.find(([, mark]) => mark === reachedXid)?.[0];
     const times = [rows[0]?.made_ms, reachedMs].filter(
@@ -56,7 +56,10 @@ const learningHealth = Type.Object(
   { title: 'LearningHealth' },
 );
 
-/** @param read state of learning, cached by the caller: the route is public */
+/**
+ * Health route of learning.
+ * @param read reads the state of learning; must be cached, because the route is public
+ */
 export async function learningHealthRoute(app: App, read: () => Promise<LearningState | null>): Promise<void> {
   app.get(
     '/health/learning',

@@ -4,9 +4,11 @@ import { createTable, type Table } from './model/table.ts';
 
 /** Model of one rate: clicks of impressions, or conversions of clicks. */
 export type RateModel = {
-  /** Rate that is assumed where nothing is known. */
+  /** Assumed rate while nothing is known. */
   startRate: number;
-  /** Whether the tables hold a logistic regression (`publish.ts`), or the counts of an earlier release (`rates.ts`). */
+  /**
+   * Whether the tables contain a logistic regression (`publish.ts`), or the counts of an earlier release (`rates.ts`).
+   */
   isLogistic: boolean;
   /** Effects of offers and placements. */
   rates: Table;
@@ -17,13 +19,13 @@ export type RateModel = {
 };
 
 /**
- * A version of the ranking model. Each version is an object of its own, so that values derived from it can be cached by
- * it; the tables are shared, and change when the next version is taken over.
+ * A version of the ranking model. Each version is a separate object, so that derived values can be cached by it. The
+ * tables are shared, and change when the next version is applied.
  */
 export type Model = {
-  /** 0: nothing is learned. */
+  /** Number of the version; 0 if nothing is learned. */
   version: number;
-  /** Clicks of impressions, on the first position. */
+  /** Clicks of impressions at the first position. */
   click: RateModel;
   /** Conversions of clicks. */
   conversion: RateModel;
@@ -33,13 +35,13 @@ export type Model = {
   traffic: Table;
 };
 
-/** Value of all sales in millionths, and their number. */
+/** Total value of sales in millionths, and their number. */
 export type Sales = { micros: number; count: number };
 
-/** Success rates that are assumed before any success: 1 click in 50 impressions, 1 conversion in 20 clicks. */
+/** Assumed success rates before any success: 1 click in 50 impressions, 1 conversion in 20 clicks. */
 export const startRates = { click: 1 / 50, conversion: 1 / 20 } as const;
 
-/** Creates a model of which nothing is learned. */
+/** Creates a model without any data. */
 export const createModel = (): Model => ({
   version: 0,
   click: createRateModel('click'),
@@ -58,5 +60,5 @@ const createRateModel = (kind: 'click' | 'conversion'): RateModel => ({
 
 export const emptyModel: Model = createModel();
 
-/** Name of a placement of a publisher. */
+/** Name of a publisher's placement. */
 export const placeOf = (publisherId: number, placement: string): string => `${publisherId} ${placement}`;

@@ -67,7 +67,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
   return { name: 'learning', rank: 60, model, probes, jobs: () => jobs, retention };
 }
 
-/** Age up to which a state that was read is answered again (milliseconds). */
+/** Maximum age of a cached state (milliseconds). */
 const healthMaxAgeMs = 5000;
 
 const retention: RetentionStep = async (pool, _days, nowMs) => {

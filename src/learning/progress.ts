@@ -1,35 +1,35 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { HourCount } from './traffic.ts';
 
-/** SQL of the number of the advisory lock of the process that learns. */
+/** SQL of the number of the learning process's advisory lock. */
 export const learningLock = "hashtext('perkwire_learning')";
 
-/** A transaction id before which all had ended at a time. */
+/** A transaction id before which all transactions had ended at a time. */
 type Mark = [atMs: number, xid: string];
 
-/** The learner that leads, and when it last said so (epoch milliseconds). */
+/** The leading learner, and its last heartbeat (epoch milliseconds). */
 type Lead = { id: string; atMs: number };
 
 /** State of learning that is stored with each version. */
 export type Progress = {
-  /** Rows of transactions before this one were taken in. */
+  /** Rows of transactions before this one were learned. */
   xid: string;
   marks: Mark[];
-  /** Requests of the hour that is running, by publisher id. */
+  /** Requests of the current hour, by publisher id. */
   traffic: Readonly<Record<string, HourCount>>;
-  /** Counts of `Delays`; absent: none are known. */
+  /** Counts of `Delays`; absent if none are known. */
   delays?: DelayCounts;
-  /** null: no learner leads. */
+  /** Leading learner, or null. */
   lead: Lead | null;
 };
 
 /** Counts of `Delays` by the kind of success. */
 export type DelayCounts = { click: readonly number[]; conversion: readonly number[] };
 
-/** Nothing was taken in. */
+/** Progress before the first row. */
 const noProgress: Progress = { xid: '0', marks: [], traffic: {}, lead: null };
 
-/** Progress of the learner of earlier releases, which is left as it is for a rollback. */
+/** Progress of the learner of earlier releases, which is left unchanged for a rollback. */
 type EarlierProgress = Partial<Pick<Progress, 'marks' | 'traffic' | 'delays'>> & { click?: readonly string[] };
 
 export async function readProgress(executor: Executor): Promise<Progress> {
@@ -45,13 +45,13 @@ export async function readProgress(executor: Executor): Promise<Progress> {
 }
 
 /**
- * Progress where all transactions before `end` have ended. In a cluster that a dump was restored into, numbers begin
- * anew: rows that are there count as read, and when transactions were is not known.
+ * Progress in a database whose transactions before `end` have ended. In a cluster into which a dump was restored,
+ * transaction numbers restart: existing rows count as read, and the times of transactions are unknown.
  */
 export const continuedIn = (progress: Progress, end: string): Progress =>
   BigInt(progress.xid) <= BigInt(end) ? progress : { ...progress, xid: end, marks: [] };
 
-/** Delays of successes; null: not known yet. */
+/** Delays of successes; null if unknown. */
 export const readDelays = async (executor: Executor): Promise<DelayCounts | null> =>
   (await readProgress(executor)).delays ?? null;
 
@@ -64,20 +64,20 @@ export async function writeProgress(executor: Executor, progress: Progress): Pro
   });
 }
 
-/** Marks are this far apart, in the shortest case (milliseconds), and as a part of their age. */
+/** Minimum distance of marks (milliseconds), and their distance as a part of their age. */
 const apartMs = 1000;
 const apartPart = 1 / 8;
 
-/** Adds a mark, and drops those that tell little. */
+/** Adds a mark, and removes marks that are too close together. */
 export function withMark(marks: readonly Mark[], nowMs: number, xid: string, oldestMs: number): Mark[] {
-  const kept: Mark[] = [];
+  const retained: Mark[] = [];
   for (const mark of marks) {
-    const last = kept.at(-1);
+    const last = retained.at(-1);
     const ageMs = nowMs - mark[0];
     const isApart = last === undefined || mark[0] - last[0] >= Math.max(apartMs, ageMs * apartPart);
-    if (isApart) kept.push(mark);
-    // The first mark kept is the last that is old enough for every age.
-    if (kept.length > 1 && nowMs - (kept[1] as Mark)[0] > oldestMs) kept.shift();
+    if (isApart) retained.push(mark);
+    // The first remaining mark is the last one that is old enough for every age.
+    if (retained.length > 1 && nowMs - (retained[1] as Mark)[0] > oldestMs) retained.shift();
   }
-  return [...kept, [nowMs, xid]];
+  return [...retained, [nowMs, xid]];
 }

@@ -1,9 +1,9 @@
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
 
-/** What a request says that is learned from; null: unknown. Identifiers are not among it. */
+/** Values of a request that are learned from; null if unknown. It contains no identifiers. */
 export type LearningContext = {
   device: string | null;
-  /** Says the platform too. */
+  /** Also implies the platform. */
   os: string | null;
   geo: { country: string | null; timeZone: string | null };
   loyalty: string;
@@ -11,10 +11,13 @@ export type LearningContext = {
   nowMs: number;
 };
 
-/** The publisher of a request, as far as learning depends on it. */
+/** Parts of a request's publisher that learning depends on. */
 export type LearningPublisher = { id: number; timeZone: string; learningExcludedKeys: ReadonlySet<string> };
 
-/** One property of a request. Keys of custom attributes hold the publisher's id: no other learns from them. */
+/**
+ * A property of a request. Keys of custom attributes contain the publisher's id, so that no other publisher learns from
+ * them.
+ */
 export type Property = { key: string; value: string };
 
 const standard: readonly { key: string; of: (context: LearningContext, timeZone: string) => string | null }[] = [
@@ -30,38 +33,39 @@ const customPrefix = 'custom ';
 
 export const isCustom = (key: string): boolean => key.startsWith(customPrefix);
 
-/** The part of a custom attribute's key that all keys of its publisher have. */
+/** Prefix of a custom attribute's key that all keys of its publisher share. */
 export const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
 
-/** The key without its publisher, as requests have it. */
+/** Key without its publisher, as in requests. */
 export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);
 
-/** By code unit; no two are equal. */
+/** Compares by code unit; keys are unique. */
 const byKey = (a: Property, b: Property): number => (a.key < b.key ? -1 : 1);
 
 /**
- * The properties of a request, in an order that does not depend on that of its attributes: scores are sums in this
- * order, and are made again bit for bit. @param wanted keys; null: all
+ * Properties of a request, in an order that does not depend on that of its attributes. Scores are sums in this order,
+ * and must be reproducible bit for bit.
+ * @param wanted keys to include; null for all
  */
 export function propertiesOf(
   context: LearningContext,
   publisher: LearningPublisher,
-  wanted: ReadonlySet<string> | null = null,
+  includedKeys: ReadonlySet<string> | null = null,
 ): Property[] {
-  const found: Property[] = [];
-  if (wanted?.size === 0) return found;
+  const properties: Property[] = [];
+  if (includedKeys?.size === 0) return properties;
   const timeZone = context.geo.timeZone ?? publisher.timeZone;
   for (const { key, of } of standard) {
-    const value = wanted === null || wanted.has(key) ? of(context, timeZone) : null;
-    if (value !== null) found.push({ key, value });
+    const value = includedKeys === null || includedKeys.has(key) ? of(context, timeZone) : null;
+    if (value !== null) properties.push({ key, value });
   }
   const custom: Property[] = [];
   for (const [name, value] of context.custom) {
     const key = `${customPrefix}${publisher.id} ${name}`;
-    if (wanted !== null && !wanted.has(key)) continue;
+    if (includedKeys !== null && !includedKeys.has(key)) continue;
     if (!publisher.learningExcludedKeys.has(name)) custom.push({ key, value });
   }
   if (custom.length > 1) custom.sort(byKey);
-  for (const property of custom) found.push(property);
-  return found;
+  for (const property of custom) properties.push(property);
+  return properties;
 }

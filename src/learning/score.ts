@@ -7,7 +7,7 @@ import { findSlot, type Table } from './model/table.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
 
-/** Requests that are equal for a model: of one placement, and with equal properties of those that matter. */
+/** Requests that are equal for a model: with the same placement and the same relevant properties. */
 export type Scope = { click: RateScope; conversion: RateScope };
 
 /** A rate at a placement for a request. */
@@ -15,19 +15,19 @@ export type RateScope = {
   model: RateModel;
   place: string;
   properties: readonly Property[];
-  /** The features that apply, by level and its part; found once. */
+  /** Features that apply, by level and its part; computed once. */
   features: Map<string, readonly Feature[]>;
 };
 
 type Feature = { property: Property; weight: number; average: number; prior: number };
 
-/** Properties whose effects vary less than this are left out (variance of the logarithm: 3 %). */
+/** Minimum variance of a property's effects (variance of the logarithm: 3 %). Properties below it are ignored. */
 const leastPrior = 1e-3;
 
 type Keys = ReadonlySet<string>;
 const keysOfModels = new WeakMap<Model, { click: Keys; conversion: Keys; all: Keys }>();
 
-/** The keys of the properties that matter for a version of the model. */
+/** Keys of the properties that are relevant for a version of the model. */
 const keysOf = (model: Model) =>
   getOrInsert(keysOfModels, model, () => {
     const [click, conversion] = [keysThatMatter(model.click), keysThatMatter(model.conversion)];
@@ -37,49 +37,60 @@ const keysOf = (model: Model) =>
 const keysThatMatter = ({ effects }: RateModel): Keys =>
   new Set([...effects.priors].filter(([, prior]) => prior >= leastPrior).map(([group]) => keyOf(group)));
 
-/** The properties of a request that matter for a model. */
+/** Properties of a request that are relevant for a model. */
 export const relevantProperties = (model: Model, context: LearningContext, publisher: LearningPublisher): Property[] =>
   propertiesOf(context, publisher, keysOf(model).all);
 
-/** Text that is equal for requests of one scope. @param properties from `relevantProperties` */
+/**
+ * Text that is equal for requests of one scope.
+ * @param properties from `relevantProperties`
+ */
 export function scopeKeyOf(placement: string, properties: readonly Property[]): string {
   let key = placement;
   for (const { key: name, value } of properties) key += `\n${name.length} ${name}${value.length} ${value}`;
   return key;
 }
 
-/** @param properties from `relevantProperties` */
+/**
+ * Scope of a request.
+ * @param properties from `relevantProperties`
+ */
 export function scopeOf(model: Model, publisherId: number, placement: string, properties: readonly Property[]): Scope {
   const keys = keysOf(model);
-  const of = (rate: RateModel, wanted: Keys): RateScope => ({
+  const of = (rate: RateModel, relevantKeys: Keys): RateScope => ({
     model: rate,
     place: placeOf(publisherId, placement),
-    properties: properties.filter(({ key }) => wanted.has(key)),
+    properties: properties.filter(({ key }) => relevantKeys.has(key)),
     features: new Map(),
   });
   return { click: of(model.click, keys.click), conversion: of(model.conversion, keys.conversion) };
 }
 
-/** Part of the variance of rates that decisions sample: less explores less (docs/adr/0025-learn-by-context.md). */
+/**
+ * Part of the variance of rates that decisions sample. A lower value explores less (docs/adr/0025-learn-by-context.md).
+ */
 export const sampledPart = 0.5;
 
-/** Part of the variance of attributes that is sampled, next to that of offers: more explores for too long. */
+/**
+ * Part of the variance of attributes that is sampled, in addition to that of offers. A higher value explores for too
+ * long.
+ */
 const attributePart = 0.5;
 
-/** The distribution of an offer's rate for a scope, on the first position, and what it may be at most. */
+/** Distribution of an offer's rate for a scope at the first position, and its upper bound. */
 export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: number } {
   const { model, place } = scope;
   const effect = { mean: 0, variance: 0 };
-  for (const one of effectsOf(scope, offer)) {
-    effect.mean += one.mean;
-    effect.variance += one.variance;
+  for (const term of effectsOf(scope, offer)) {
+    effect.mean += term.mean;
+    effect.variance += term.variance;
   }
   if (!model.isLogistic) return earlierRateOf(model, place, offer, effect);
   const rate = rateOfLogit(logitOf(model, offer, place), effect);
   return { ...rate, high: highRateOf(model.rates, offer, Number.POSITIVE_INFINITY, rate) };
 }
 
-/** The rate of a normal distribution of logits, as a Gamma distribution of about the same mean and variance. */
+/** Rate of a normal distribution of logits, as a Gamma distribution with about the same mean and variance. */
 function rateOfLogit(logit: Moments, effect: Moments): Rate {
   const mean = 1 / (1 + Math.exp(-(logit.mean + effect.mean)));
   return { mean, shape: 1 / ((1 - mean) ** 2 * (logit.variance + attributePart * effect.variance) + 1e-9) };
@@ -92,7 +103,7 @@ const firstOf = ({ first, slots, indexOf }: Table, feature: string): number => {
   return slot === undefined ? 0 : (first[slot] as number);
 };
 
-/** The logit of an offer at a placement, without the effects of properties. */
+/** Logit of an offer at a placement, without the effects of properties. */
 function logitOf({ rates, startRate }: RateModel, { id }: Offer, place: string): Moments {
   const { indexOf, slots, first, second } = rates;
   const all = slots[indexOf.get(allFeature) ?? -1]?.get(0);
@@ -122,7 +133,7 @@ function earlierHighRateOf(rates: Table, offer: Offer, slots: readonly number[],
   return exposure === null ? 1 : highRateOf(rates, offer, exposure, rate);
 }
 
-/** What the rates of an offer may be at most, at any placement: 1 until it is proven. */
+/** Upper bounds of an offer's rates at any placement; 1 until the offer is proven. */
 export type HighRates = { click: number; conversion: number };
 
 export const highRatesOf = ({ click, conversion }: Model, offer: Offer): HighRates => ({
@@ -139,14 +150,16 @@ function highRateAnywhere(model: RateModel, offer: Offer): number {
   return earlierHighRateOf(rates, offer, slots, rateOf(rates, slots, startRate));
 }
 
-/** Effect of a property on an offer's rate: mean and variance, of the logit or (earlier releases) of its logarithm. */
+/**
+ * Effect of a property on an offer's rate: mean and variance of the logit or, in earlier releases, of its logarithm.
+ */
 export type Effect = { property: Property; mean: number; variance: number };
 
-/** The effects of the properties of a scope on an offer's rate. */
+/** Effects of a scope's properties on an offer's rate. */
 export const effectsOf = (scope: RateScope, offer: Offer): Effect[] =>
   scope.model.isLogistic ? logisticEffectsOf(scope, offer) : earlierEffectsOf(scope, offer);
 
-/** Effects that all offers share, and those of the offer only. */
+/** Effects that all offers share, and those of a single offer. */
 const logisticLevels = [
   { name: sharedLevel, entity: () => 0, isSampled: false },
   { name: ownLevel, entity: ({ id }: Offer) => id, isSampled: true },

@@ -4,12 +4,12 @@ import type { Logger } from '../platform/logger.ts';
 import { createModel, type Model } from './model.ts';
 import { following, loadVersion, newestVersion, versionsAfter } from './versions.ts';
 
-/** The model that decisions are made with; `refresh` takes over newer versions. */
+/** Source of the model for decisions. `refresh` applies newer versions. */
 export type ModelSource = { current: () => Model; refresh: () => Promise<void>; isBroken: () => boolean };
 
 /**
- * Follows the versions. Each is read aside, and taken over at once between two requests. Where one is missing or
- * broken, the last good one serves, until a whole version comes after it.
+ * Follows the versions. Each is read separately, and applied at once between two requests. If one is missing or broken,
+ * the last good version stays in use until a whole version follows.
  */
 export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Logger }): ModelSource {
   let model = createModel();
@@ -34,7 +34,7 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
       try {
         const isNear = model.version > 0 && newest > model.version && newest - model.version <= 50;
         if (isNear) await follow();
-        // Versions that came meanwhile were followed, too; after a restore the newest may be an earlier one.
+        // Versions that came meanwhile were applied as well; after a restore, the newest may be an earlier one.
         if (!isNear || model.version < newest) await catchUp(newest);
         brokenAt = null;
       } catch (err) {

@@ -12,17 +12,17 @@ export const hourOf = (atMs: number): number => Math.floor(atMs / hourMs);
 
 const nameOf = (hour: number): string => `hour ${hour % weekHours}`;
 
-/** Part of an estimate that the newest week is, once there are several. */
+/** Weight of the newest week in an estimate, once there are several. */
 const newestPart = 0.3;
 
-/** Hours without any request that are noted one by one (count): two weeks. */
+/** Maximum number of hours without requests that are recorded one by one: two weeks. */
 const maxSilence = 2 * weekHours;
 
 /**
- * Takes in requests of a publisher in the order of their hours. An hour becomes part of the model when one after it has
+ * Adds requests of a publisher in the order of their hours. An hour becomes part of the model when a later one has
  * begun; hours between them had no requests.
- * @param running the hour that has begun, which is not in the model; undefined: there is none
- * @returns the hour that is running now
+ * @param running the current hour, which is not in the model; undefined if there is none
+ * @returns the current hour
  */
 export function learnTraffic(
   { traffic }: Pick<Model, 'traffic'>,
@@ -31,15 +31,15 @@ export function learnTraffic(
   [hour, requests]: HourCount,
 ): HourCount {
   if (running === undefined) return [hour, requests];
-  const [before, known] = running;
-  if (hour <= before) return [before, known + (hour === before ? requests : 0)];
-  noteHour(traffic, publisherId, before, known);
+  const [before, requestsBefore] = running;
+  if (hour <= before) return [before, requestsBefore + (hour === before ? requests : 0)];
+  noteHour(traffic, publisherId, before, requestsBefore);
   for (let silent = Math.max(before + 1, hour - maxSilence); silent < hour; silent++)
     noteHour(traffic, publisherId, silent, 0);
   return [hour, requests];
 }
 
-/** Pairs by hour of the week and publisher: the estimate, and from how many weeks it is. */
+/** Pairs by hour of the week and publisher: the estimate, and the number of its weeks. */
 function noteHour(traffic: Table, publisherId: number, hour: number, requests: number): void {
   const slot = slotOf(traffic, addFeature(traffic, nameOf(hour)), publisherId);
   const [estimate, weeks] = [traffic.first[slot] as number, traffic.second[slot] as number];
@@ -52,7 +52,7 @@ export type TrafficProfile = Float64Array;
 
 const profiles = new WeakMap<Model, Map<string, TrafficProfile | null>>();
 
-/** What hours of the week expect of requests to some publishers; null: less than a day is known. */
+/** Expected requests to some publishers by hour of the week; null if less than a day is known. */
 export const trafficOf = (model: Model, publisherIds: readonly number[]): TrafficProfile | null =>
   model.traffic.size === 0
     ? null
@@ -64,28 +64,32 @@ export const trafficOf = (model: Model, publisherIds: readonly number[]): Traffi
 
 const dayHours = 24;
 
-/** Hours without requests count this part of the average, so that a plan never stands still for good. */
+/** Minimum of an hour as a part of the average, so that a plan never stops completely. */
 const leastPart = 0.01;
 
 function profileOf(traffic: Table, publisherIds: readonly number[]): TrafficProfile | null {
-  const known = Array.from({ length: weekHours }, (_, hour) => knownAt(traffic, publisherIds, hour));
-  const average = averageOf(known);
-  if (average === null || average === 0 || known.filter((value) => value !== null).length < dayHours) return null;
-  return Float64Array.from(known, (value, hour) => {
-    const likely = value ?? averageOf(known.filter((_, other) => other % dayHours === hour % dayHours)) ?? average;
+  const requestsByHour = Array.from({ length: weekHours }, (_, hour) => knownAt(traffic, publisherIds, hour));
+  const average = averageOf(requestsByHour);
+  if (average === null || average === 0 || requestsByHour.filter((value) => value !== null).length < dayHours)
+    return null;
+  return Float64Array.from(requestsByHour, (value, hour) => {
+    const likely =
+      value ?? averageOf(requestsByHour.filter((_, other) => other % dayHours === hour % dayHours)) ?? average;
     return Math.max(likely, average * leastPart);
   });
 }
 
-/** null: the hour was not seen yet. */
+/** Expected requests in an hour; null if the hour was not seen yet. */
 function knownAt(traffic: Table, publisherIds: readonly number[], hour: number): number | null {
   const feature = traffic.indexOf.get(nameOf(hour));
   const slots = feature === undefined ? [] : publisherIds.map((id) => findSlot(traffic, feature, id));
-  const found = slots.filter((slot) => slot !== -1);
-  return found.length === 0 ? null : found.reduce((sum, slot) => sum + (traffic.first[slot] as number), 0);
+  const existingSlots = slots.filter((slot) => slot !== -1);
+  return existingSlots.length === 0
+    ? null
+    : existingSlots.reduce((sum, slot) => sum + (traffic.first[slot] as number), 0);
 }
 
 function averageOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+  const knownValues = values.filter((value) => value !== null);
+  return knownValues.length === 0 ? null : knownValues.reduce((sum, value) => sum + value, 0) / knownValues.length;
 }

@@ -3,32 +3,34 @@ import { dayMs } from '../platform/lib/time.ts';
 import { modelOf, prepare, unpackVersion } from './model/codec.ts';
 import { createModel, type Model } from './model.ts';
 
-type Row = { version: string; is_full: boolean; body: Buffer };
-/** `body` null: it repeats the version before. */
+type VersionRow = { version: string; is_full: boolean; body: Buffer };
+/** A following version. If `body` is null, it repeats the previous version. */
 type FollowingRow = { version: string; body: Buffer | null };
 
 /**
- * Versions of the logistic model, and those of earlier releases: their numbers end where the others begin, so that a
- * release that is rolled back to reads none that it does not understand.
+ * Versions of the logistic model and of earlier releases. Their numbers start above those of earlier releases, so that
+ * after a rollback the release reads none that it does not understand.
  */
 const allVersions = `(
   select version, is_full, body, made_at from model_versions
   union all select version, is_full, body, made_at from ranking_versions
 ) as versions`;
 
-/** Versions of earlier releases have numbers up to this. */
+/** Maximum number of versions of earlier releases. */
 const lastEarlierVersion = 1_000_000_000;
 
-/** The number of the first version that a learner stores after a start: too far from the last to be read as changes. */
+/**
+ * Number of the first version that a learner stores after its start: too far from the last one to be read as changes.
+ */
 export const firstAfter = (version: number): number => Math.max(lastEarlierVersion, version) + fullEvery + 1;
 
-/** A whole model is stored each so many versions (count): as many are read at most to build one. */
+/** A whole model is stored every this many versions, which is also the maximum number read to build one. */
 const fullEvery = 256;
 
-/** Whole versions of these numbers repeat the one before: only who begins with them reads them. */
+/** Whole versions with these numbers repeat the previous one. They are read only as a starting point. */
 export const isRepeated = (version: number): boolean => version % fullEvery === 0;
 
-/** A version to be stored. */
+/** A version to store. */
 export type NewVersion = { version: number; isFull: boolean; body: Buffer };
 
 export async function insertVersion(
@@ -42,7 +44,7 @@ export async function insertVersion(
   });
 }
 
-/** The newest version; 0: none. */
+/** Number of the newest version; 0 if there is none. */
 export async function newestVersion(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ version: string }>({
     name: 'newest_model_version',
@@ -53,12 +55,12 @@ export async function newestVersion(executor: Executor): Promise<number> {
 }
 
 /**
- * The model of a version, from the last whole one before it and the changes since; null: not all of them are stored.
- * @throws Error where a stored version is broken
+ * Model of a version, from the last whole one before it and the changes since. Null if some of them are not stored.
+ * @throws Error if a stored version is broken
  */
 export async function loadVersion(executor: Executor, version: number): Promise<Model | null> {
   if (version === 0) return createModel();
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<VersionRow>(
     `select version, is_full, body from ${allVersions}
     where version <= $1 and version >= (select max(version) from ${allVersions} where is_full and version <= $1)
     order by version`,
@@ -72,7 +74,7 @@ export async function loadVersion(executor: Executor, version: number): Promise<
   return model;
 }
 
-/** Versions after the given one that follow it without a gap. */
+/** Consecutive versions after a given one. */
 export async function versionsAfter(executor: Executor, version: number): Promise<FollowingRow[]> {
   const { rows } = await executor.query<FollowingRow>({
     name: 'model_versions_after',
@@ -83,16 +85,19 @@ export async function versionsAfter(executor: Executor, version: number): Promis
   return rows.filter((row, at) => Number(row.version) === version + at + 1);
 }
 
-/** What makes a model that of the version that follows, at once. @throws Error where it is broken; the model stays */
+/**
+ * Returns a function that applies the next version to a model at once.
+ * @throws Error if it is broken; the model stays unchanged
+ */
 export async function following(model: Model, { version, body }: FollowingRow): Promise<() => Model> {
   if (body === null) return () => ({ ...model, version: Number(version) });
   return prepare(model, Number(version), await unpackVersion(body));
 }
 
-/** How long a decision can be decided again (milliseconds). */
+/** How long a decision can be made again (milliseconds). */
 const keptMs = 8 * dayMs;
 
-/** Retention: deletes what no decision of the last week was made with. */
+/** Retention: deletes versions that no decision of the last week was made with. */
 export async function deleteOldVersions(executor: Executor, nowMs: number): Promise<number> {
   let deleted = 0;
   for (const table of ['model_versions', 'ranking_versions']) {
@@ -105,7 +110,7 @@ export async function deleteOldVersions(executor: Executor, nowMs: number): Prom
   return deleted;
 }
 
-/** Models of versions that are asked for in their order, each read from what changed since the one before. */
+/** Reads models of versions in ascending order, each from the changes since the previous one. */
 export function createVersionReader(executor: Executor): (version: number) => Promise<Model | null> {
   let model: Model | null = null;
   return async (version) => {
@@ -121,14 +126,14 @@ export function createVersionReader(executor: Executor): (version: number) => Pr
   };
 }
 
-/** Versions that follow one another, and the time in which they were the newest (epoch milliseconds). */
+/** Consecutive versions, and the time in which they were the newest (epoch milliseconds). */
 export type Stretch = { first: number; last: number; fromMs: number; toMs: number };
 
-/** A long time is told by stretches of so many versions (count), at most so many of them. */
+/** Number of versions in a stretch of a long time, and maximum number of stretches. */
 const stretchLength = 32;
 const maxStretches = 20;
 
-/** The versions since a time, or, where they are many, stretches of them at even distances. Each begins whole. */
+/** Versions since a time or, if they are many, evenly spaced stretches of them. Each starts with a whole version. */
 export async function findStretches(executor: Executor, sinceMs: number, nowMs: number): Promise<Stretch[]> {
   const { rows } = await executor.query<{ first: number; last: number; from_ms: number; to_ms: number }>(
     `with whole as (

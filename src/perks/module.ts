@@ -23,7 +23,7 @@ import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet
 
 export type Perks = ReturnType<typeof createPerks>;
 
-type Needs = {
+type PerkDependencies = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -38,7 +38,7 @@ type Needs = {
 type WithMessages = { perkMessages: PerkMessages | null };
 
 /** Perks that users select and confirm, and offers that they save. */
-export function createPerks({ platform, catalog, accounts, coupons, tracking }: Needs) {
+export function createPerks({ platform, catalog, accounts, coupons, tracking }: PerkDependencies) {
   const { pool, dbHealth, tokens, config, batchMeters, now } = platform.deps;
   const { auth } = accounts;
   const { eventMeter } = tracking;
@@ -72,19 +72,19 @@ export function createPerks({ platform, catalog, accounts, coupons, tracking }: 
 
 const permissions: readonly PermissionEntry[] = [{ name: 'wallet', role: 'admin', text: 'settings.permissionWallet' }];
 
-/** What reminders of saved offers say: as the wallet shows them by then. */
+/** Returns the current texts of saved offers for reminders, as in the wallet. */
 function createSavedPerkFinder(deps: WalletDeps): FindSavedPerk {
   const wallet = createWalletService(deps);
   return async (publisherId, pubUserId, offerId) => {
     const saved = await wallet.list(await wallet.ownerOf(publisherId, pubUserId));
-    const found = saved.find(({ item, state }) => item.offerId === offerId && state === 'active');
+    const savedOffer = saved.find(({ item, state }) => item.offerId === offerId && state === 'active');
     const offer = deps.catalog.current().offers.get(offerId);
-    if (found === undefined || offer === undefined) return null;
-    const endsAtMs = savedUntilMs(offer, found.coupon);
+    if (savedOffer === undefined || offer === undefined) return null;
+    const endsAtMs = savedUntilMs(offer, savedOffer.coupon);
     if (endsAtMs === null) return null;
-    const { title, short_headline, description, advertiser_name: advertiser, click_url: url } = found.view;
+    const { title, short_headline, description, advertiser_name: advertiser, click_url: url } = savedOffer.view;
     const texts = { title: title || short_headline, description, advertiser, url };
-    const coupon = found.coupon ?? undefined;
+    const coupon = savedOffer.coupon ?? undefined;
     return { perk: { ...texts, coupon, endsAt: new Date(endsAtMs).toISOString() }, endsAtMs };
   };
 }

@@ -6,16 +6,16 @@ import { sharedCouponOf } from '../offers/offer-view.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { SelectionChange, UspSession } from './usp-sessions.ts';
 
-/** Coupons of campaigns of a session: those whose offers have codes. */
+/** Coupons of a session by campaign, for offers with codes. */
 export type SessionCoupons = ReadonlyMap<number, Coupon>;
 
-/** What a session's coupons are found with. */
+/** Sources of a session's coupons. */
 export type CouponContext = { coupons: CouponIssuer; offers: ReadonlyMap<number, Offer> };
 
 type Selection = { session: UspSession; selected: readonly number[] };
 type Wanted = CouponWant & { campaignId: number };
 
-/** The selected offers of a session that have codes. Of offers without, nothing is read. */
+/** Selected offers of a session that have codes. For other offers, nothing is read. */
 function couponWants({ session, selected }: Selection, offers: CouponContext['offers']): Wanted[] {
   const { id: sessionId, publisherId, pubUserId, dev } = session;
   if (pubUserId === null) return [];
@@ -26,26 +26,29 @@ function couponWants({ session, selected }: Selection, offers: CouponContext['of
   });
 }
 
-/** Gives the users of wrapped sessions their codes, in the transaction of the wrap. @returns by session */
+/**
+ * Gives the users of wrapped sessions their codes, in the transaction of the wrap.
+ * @returns coupons by session
+ */
 export async function giveAtWrap(
   executor: Executor,
   wraps: readonly (Selection & CouponContext & { nowMs: number })[],
 ): Promise<Map<string, SessionCoupons>> {
   const [first] = wraps;
-  const given = new Map<string, Map<number, Coupon>>();
+  const couponsBySession = new Map<string, Map<number, Coupon>>();
   const wants = wraps.flatMap((wrap) => couponWants(wrap, wrap.offers));
-  if (first === undefined || wants.length === 0) return given;
+  if (first === undefined || wants.length === 0) return couponsBySession;
   const [atWrap, others] = [wants.filter(isGivenAt('wrap')), wants.filter((want) => !isGivenAt('wrap')(want))];
   const coupons = [
     ...(await first.coupons.give(executor, atWrap, first.nowMs)),
     ...(others.length === 0 ? [] : await first.coupons.find(executor, others, first.nowMs)),
   ];
   for (const [index, { sessionId, campaignId, offer }] of [...atWrap, ...others].entries()) {
-    const ofSession = given.get(sessionId) ?? new Map<number, Coupon>();
+    const ofSession = couponsBySession.get(sessionId) ?? new Map<number, Coupon>();
     ofSession.set(campaignId, coupons[index] ?? sharedCouponOf(offer, first.nowMs));
-    given.set(sessionId, ofSession);
+    couponsBySession.set(sessionId, ofSession);
   }
-  return given;
+  return couponsBySession;
 }
 
 const isGivenAt =
@@ -53,7 +56,7 @@ const isGivenAt =
   ({ offer }: CouponWant): boolean =>
     offer.coupon?.giveAt === at;
 
-/** What a wrapped session was given. */
+/** Finds the coupons that a wrapped session was given. */
 export async function findSessionCoupons(
   executor: Executor,
   { coupons, offers }: CouponContext,
@@ -62,13 +65,13 @@ export async function findSessionCoupons(
 ): Promise<SessionCoupons> {
   const wants = couponWants(selection, offers);
   if (wants.length === 0) return new Map();
-  const found = await coupons.find(executor, wants, nowMs);
+  const sessionCoupons = await coupons.find(executor, wants, nowMs);
   return new Map(
-    wants.map(({ campaignId, offer }, index) => [campaignId, found[index] ?? sharedCouponOf(offer, nowMs)]),
+    wants.map(({ campaignId, offer }, index) => [campaignId, sessionCoupons[index] ?? sharedCouponOf(offer, nowMs)]),
   );
 }
 
-/** Holds the codes of offers that were selected, and ends that of those that were unselected, where pools hold any. */
+/** Holds the codes of selected offers, and releases those of unselected ones, if pools hold codes. */
 export async function holdSelected(
   pool: pg.Pool,
   { coupons, offers }: CouponContext,
@@ -76,14 +79,14 @@ export async function holdSelected(
   { selected, unselected }: SelectionChange,
   nowMs: number,
 ): Promise<void> {
-  const heldOf = (chosen: readonly number[]): Wanted[] =>
-    couponWants({ session, selected: chosen }, offers).filter(
+  const heldOf = (campaignIds: readonly number[]): Wanted[] =>
+    couponWants({ session, selected: campaignIds }, offers).filter(
       ({ offer }) => (offer.coupon?.holdMinutes ?? null) !== null,
     );
-  const [held, released] = [heldOf(selected), heldOf(unselected)];
-  if (held.length + released.length === 0) return;
+  const [toHold, released] = [heldOf(selected), heldOf(unselected)];
+  if (toHold.length + released.length === 0) return;
   await transaction(pool, async (executor) => {
-    if (held.length > 0) await coupons.hold(executor, held, nowMs);
+    if (toHold.length > 0) await coupons.hold(executor, toHold, nowMs);
     await coupons.release(executor, released, nowMs);
   });
 }

@@ -2,26 +2,29 @@ import type { Coupon } from '../coupons/coupon.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { Recipient } from './recipient.ts';
 
-/** A perk in a message: texts as the user was shown them. */
+/** A perk in a message, with the texts that the user was shown. */
 export type MessagePerk = {
   title: string;
   description: string;
   advertiser: string;
-  /** URL at which the perk is used, or '' without one. */
+  /** URL at which the perk is used, or '' if there is none. */
   url: string;
-  /** null: the offer has codes, and none was left; undefined: it has none. */
+  /** Coupon of the perk; null if the offer has codes but none was left, undefined if it has no codes. */
   coupon?: Coupon | undefined;
   /** End of the offer (ISO 8601), in a reminder. */
   endsAt?: string;
 };
 
-/** A saved offer as its user would be reminded of it. */
+/** A saved offer in a reminder. */
 type SavedPerk = { perk: MessagePerk; endsAtMs: number };
 
-/** @returns null: the user has not saved it any more, or it is not served any more, or has no end */
+/**
+ * Finds a saved offer.
+ * @returns null if the user has not saved it any more, or it is no longer served, or has no end
+ */
 export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
 
-/** The user that a message is sent to. */
+/** User that a message is sent to. */
 export type Addressed = {
   sessionId: string;
   publisherId: number;
@@ -30,10 +33,10 @@ export type Addressed = {
   nowMs: number;
 };
 
-/** A saved offer and its end. */
+/** A saved offer with its end. */
 export type Reminder = { offerId: number; endsAtMs: number };
 
-/** A wrapped session whose user asked for the mail. `payload`: that of its webhook. */
+/** A wrapped session whose user requested the e-mail. `payload` is that of its webhook. */
 type MailedSession = Omit<Addressed, 'sessionId' | 'pubUserId'> & {
   id: string;
   pubUserId: string | null;
@@ -42,8 +45,8 @@ type MailedSession = Omit<Addressed, 'sessionId' | 'pubUserId'> & {
 
 /** Messages to users about their perks; a contribution of one module. */
 export type PerkMessages = {
-  /** Stores messages in the transaction of their wraps; none without perks, or of a publisher that sends none. */
+  /** Stores messages in the transaction of their wraps, unless there are no perks, or the publisher sends none. */
   add: (executor: Executor, sessions: readonly MailedSession[]) => Promise<void>;
-  /** Stores the reminder of a saved offer, where its publisher sends such. */
+  /** Stores the reminder of a saved offer if its publisher sends reminders. */
   remind: (executor: Executor, saved: Addressed & Reminder) => Promise<void>;
 };

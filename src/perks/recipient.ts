@@ -2,10 +2,16 @@ import { parseEmail } from '../accounts/users.ts';
 import { AppError } from '../platform/errors.ts';
 import { requestLanguage } from '../platform/i18n/reader.ts';
 
-/** Whom perks are mailed to, in a language that messages have. `email` null: the publisher's mailer knows the user. */
+/**
+ * Recipient of an e-mail with perks, and a language that messages support. `email` is null if the publisher's mailer
+ * knows the user.
+ */
 export type Recipient = { email: string | null; language: string };
 
-/** Who asked for a mail: of a call with `consent` alone. @throws AppError invalid_request */
+/**
+ * Recipient of a call that requests an e-mail with `consent`.
+ * @throws AppError invalid_request
+ */
 export function recipientOf(
   { email, language }: { email?: string; language?: string },
   headers: { 'accept-language'?: string | undefined },

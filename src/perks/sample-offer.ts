@@ -1,9 +1,9 @@
 import type { Creative, Offer } from '../catalog/types.ts';
 
-/** The user of sample payloads. */
+/** User id in sample payloads. */
 export const sampleUserId = 'test-user';
 
-/** An invented offer with every field set, for the sample payloads of Test Endpoint. */
+/** Invented offer with every field set, for the sample payloads of Test Endpoint. */
 export function sampleOffer(publisherId: number, publicUrl: string): Offer {
   const creatives: Creative[] = [
     {

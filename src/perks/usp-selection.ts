@@ -88,7 +88,7 @@ const payload = Type.Object({
   }),
 });
 
-/** Sent when a user's selection is confirmed (docs/reference/webhooks.md#usp-webhook-payload). */
+/** Webhook event for a confirmed selection (docs/interface.md#usp-webhook-payload). */
 export const uspSelection: EventType = {
   name: 'usp.selection',
   title: 'User Selected Perks',
@@ -120,18 +120,18 @@ function buildSample({ publisher, publicUrl, nowMs }: SampleContext): Buffer {
 
 type TokenMinter = { mint: (claims: TokenClaims) => string };
 
-/** What the payload is built from beside the session. */
+/** Data for the payload in addition to the session. */
 export type PayloadContext = {
   publisher: Publisher;
   offers: Snapshot['offers'];
   tokens: TokenMinter;
   /** Origin of every URL. */
   publicUrl: string;
-  /** The codes that were given; default: none. */
+  /** Codes that were given; default: none. */
   coupons?: SessionCoupons;
 };
 
-/** Session as far as the payload shows it. */
+/** Parts of a session that the payload contains. */
 type PayloadSession = {
   id: string;
   pubUserId: string | null;
@@ -144,14 +144,14 @@ type PayloadSession = {
 };
 
 /**
- * The payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the selected campaigns in the order
- * shown, with the texts, tokens and URLs of the fetch answer. An empty selection is valid. Pure. A new field also
- * stands in the schema above and in the type for receivers, `packages/client/src/webhook-events.ts`.
+ * Builds the payload of the webhook (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown,
+ * with the texts, tokens and URLs of the fetch response. An empty selection is valid. Pure function. Add new fields to
+ * the schema above as well, and to the type for receivers, `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
-  const chosen = new Set(selected);
+  const selectedIds = new Set(selected);
   const campaigns = session.campaignIds.flatMap((campaignId, index) =>
-    chosen.has(campaignId) ? [buildCampaign(session, campaignId, index, context)] : [],
+    selectedIds.has(campaignId) ? [buildCampaign(session, campaignId, index, context)] : [],
   );
   const body = {
     pub_user_id: session.pubUserId ?? '',
@@ -168,10 +168,10 @@ export function buildUspPayload(session: PayloadSession, selected: readonly numb
 function buildCampaign(session: PayloadSession, campaignId: number, index: number, context: PayloadContext) {
   const { publisher, offers, tokens, publicUrl, coupons } = context;
   const offerId = session.offerIds[index] ?? 0;
-  // One that is not in the catalogue any more is sent with its ids and empty texts.
-  const known = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
-  const wanted = session.language === null ? publisher.language : wantedOf(session.language);
-  const offer = known.translations === null ? known : localise(known, wanted, publisher);
+  // An offer that is no longer in the catalogue is sent with its ids and empty texts.
+  const catalogueOffer = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
+  const preferred = session.language === null ? publisher.language : wantedOf(session.language);
+  const offer = catalogueOffer.translations === null ? catalogueOffer : localise(catalogueOffer, preferred, publisher);
   const claims = {
     publisherId: publisher.id,
     sessionId: session.id,

@@ -8,28 +8,28 @@ import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { exportBySessions } from '../platform/user-data.ts';
 
-/** A fetch-offers session with its selection. Everything but `selected` and `wrappedAt` is fixed by the fetch. */
+/** A fetch-offers session with its selection. Only `selected` and `wrappedAt` change after the fetch. */
 export type UspSession = {
   id: string;
   publisherId: number;
   placement: string;
   pubUserId: string | null;
-  /** In the order shown; the same positions as `campaignIds`. */
+  /** Ids in the order of the offers, at the same positions as `campaignIds`. */
   offerIds: readonly number[];
   campaignIds: readonly number[];
-  /** The values that the copy shown was filled with. */
+  /** Macro values of the shown copy. */
   macros: MacroValues;
-  /** Tags that the fetch asked for, separated by commas; null: none. */
+  /** Language tags that the fetch requested, separated by commas; null for none. */
   language: string | null;
   dev: boolean;
-  /** Whether User Selected Perks was on for this answer. */
+  /** Whether User Selected Perks was on for this response. */
   usp: boolean;
-  /** The experiments that applied, and its arms of them. */
+  /** Experiments that applied, with the session's arms. */
   experiments: readonly { key: string; arm: string }[];
   /** Campaign ids selected before the first change. */
   initial: readonly number[];
   selected: readonly number[];
-  /** null: open. */
+  /** Time of the wrap; null while the session is open. */
   wrappedAt: Date | null;
 };
 
@@ -50,10 +50,10 @@ type SessionRow = {
   wrapped_at: Date | null;
 };
 
-/** A session that is asked for, of a publisher. */
+/** Key of a session of a publisher. */
 export type SessionKey = { publisherId: number; id: string };
 
-/* `offset 0` keeps both lookups index probes for each row, whatever the planner knows of the partitions. */
+/** `offset 0` makes both lookups index probes per row, whatever statistics the planner has of the partitions. */
 const findSql = `
 select given.at::integer, s.*, u.*
 from unnest($1::date[], $2::uuid[], $3::integer[]) with ordinality as given (day, id, publisher_id, at)
@@ -69,26 +69,23 @@ left join lateral (
 ) u on true`;
 
 /**
- * Sessions by publisher and id, in order; null where there is none: also where its user was erased. The row of the
+ * Returns sessions by publisher and id, in order; null if there is none, or its user was erased. The row of the
  * selection exists only after the first change.
  */
-export async function findUspSessions(
-  executor: Executor,
-  asked: readonly SessionKey[],
-): Promise<(UspSession | null)[]> {
+export async function findUspSessions(executor: Executor, keys: readonly SessionKey[]): Promise<(UspSession | null)[]> {
   const { rows } = await executor.query<SessionRow & { at: number }>({
     name: 'find_usp_sessions',
     text: findSql,
     values: [
-      dates(asked, ({ id }) => timeOfUuid7(id)),
-      uuids(asked, ({ id }) => id),
-      integers(asked, ({ publisherId }) => publisherId),
-      [...new Set(asked.map(({ id }) => dayOfUuid7(id)))],
+      dates(keys, ({ id }) => timeOfUuid7(id)),
+      uuids(keys, ({ id }) => id),
+      integers(keys, ({ publisherId }) => publisherId),
+      [...new Set(keys.map(({ id }) => dayOfUuid7(id)))],
     ],
   });
-  const found: (UspSession | null)[] = asked.map(() => null);
-  for (const row of rows) found[row.at - 1] = toSession(asked[row.at - 1] as SessionKey, row);
-  return found;
+  const sessions: (UspSession | null)[] = keys.map(() => null);
+  for (const row of rows) sessions[row.at - 1] = toSession(keys[row.at - 1] as SessionKey, row);
+  return sessions;
 }
 
 function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession {
@@ -111,14 +108,14 @@ function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession
   };
 }
 
-/** The selection after a change to `before`, an SQL expression. */
+/** SQL of the selection after a change to `before`, an SQL expression. */
 const changed = (before: string): string => `array(
   select id from unnest($4::integer[]) with ordinality as shown (id, position)
   where (id = any(${before}) or id = any($6::integer[])) and id <> all($7::integer[]) order by position)`;
 
 /**
- * Applies a change to the stored selection in one atomic statement, so that parallel changes are never lost.
- * @returns the selection after it; null when the session is wrapped
+ * Applies a change to the stored selection in one atomic statement, so that concurrent changes are never lost.
+ * @returns the selection after it, or null if the session is wrapped
  */
 export async function changeSelection(
   executor: Executor,
@@ -139,15 +136,15 @@ returning selected`,
 }
 
 /**
- * Wraps sessions, each given once, and keeps their rows locked to the end of the transaction: of parallel wraps of a
- * session, one gets an answer. Rows are locked in the order of their keys, so that two batches cannot deadlock.
- * @returns the final selections by session id; those of sessions that were wrapped already are missing
+ * Wraps sessions, without duplicates, and locks their rows until the end of the transaction: of concurrent wraps of a
+ * session, one gets a result. Rows are locked in the order of their keys, so that two batches cannot deadlock.
+ * @returns the final selections by session id, without sessions that were already wrapped
  */
 export async function markWrapped(
   executor: Executor,
   wraps: readonly { session: UspSession; nowMs: number }[],
 ): Promise<Map<string, number[]>> {
-  // The initial selections of all are one array; a session has its elements from `first` to `last`.
+  // The initial selections of all sessions form one array; a session has the elements from `first` to `last`.
   const initial: number[] = [];
   const ranges = wraps.map(({ session }) => {
     const first = initial.length + 1;
@@ -177,7 +174,7 @@ returning session_id, selected`,
   return new Map(rows.map(({ session_id, selected }) => [session_id, selected]));
 }
 
-/** Perks selected in the user's sessions. */
+/** Exports perks selected in the user's sessions. */
 export const exportSelections = exportBySessions(
   `select session_id, selected as campaign_ids, wrapped_at from usp_sessions
   where day = any($1::date[]) and session_id = any($2::uuid[])
@@ -190,7 +187,7 @@ where sessions.dev and sessions.created_at < $1
   and usp_sessions.day = sessions.day and usp_sessions.session_id = sessions.id`;
 
 /**
- * Selections are kept RETENTION_RAW_DAYS, those of dev sessions one day. Runs before the dev sessions themselves are
+ * Deletes selections after RETENTION_RAW_DAYS, and those of dev sessions after a day. Runs before the dev sessions are
  * deleted.
  */
 export const applyPerksRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {

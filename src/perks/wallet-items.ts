@@ -3,18 +3,18 @@ import { type Executor, readSlices } from '../platform/db/pool.ts';
 import { dayOfUuid7, firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 
-/** One offer in one user's wallet. */
+/** An offer in a user's wallet. */
 export type WalletItem = {
   userKey: string;
   offerId: number;
   publisherId: number;
   campaignId: number;
-  /** The newest session it was saved from, to which its clicks belong, and its position there. */
+  /** Newest session from which it was saved, which its clicks belong to, and its position there. */
   sessionId: string;
   position: number;
   pubUserId: string;
   macros: MacroValues;
-  /** As of the session. */
+  /** Language of the session. */
   language: string | null;
   savedAt: Date;
 };
@@ -35,15 +35,18 @@ type ItemRow = {
 const itemColumns =
   'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, language, saved_at';
 
-/** Most offers listed of one wallet (count), newest first. */
+/** Maximum number of listed offers of a wallet, newest first. */
 const maxListed = 500;
 
-/** The user of a session, the values that its copy was filled with, and the languages it asked for. */
+/** User of a session, the macro values of its copy, and its languages. */
 export type SessionUser = { pubUserId: string | null; macros: MacroValues; language: string | null };
 
 type SessionRow = { pub_user_id: string | null; macros: Record<string, string> | null; language: string | null };
 
-/** @returns null if the publisher has no such session */
+/**
+ * Finds the user of a session.
+ * @returns null if the publisher has no such session
+ */
 export async function findSessionUser(
   executor: Executor,
   publisherId: number,
@@ -60,8 +63,8 @@ export async function findSessionUser(
 }
 
 /**
- * Saves an offer. If it is saved already, only its session changes, to the newest.
- * @returns whether it is new; of parallel calls, one gets true
+ * Saves an offer. If it is already saved, only its session is updated to the newest.
+ * @returns whether it is new; of concurrent calls, one returns true
  */
 export async function insertItem(executor: Executor, item: WalletItem): Promise<boolean> {
   const { rows } = await executor.query<{ inserted: boolean }>({
@@ -100,7 +103,10 @@ order by saved_at desc, offer_id desc limit ${maxListed}`,
   return rows.map(toItem);
 }
 
-/** Removes an offer. @returns the item; null if there was none; of parallel calls, one gets the item */
+/**
+ * Removes an offer.
+ * @returns the item, or null if there was none; of concurrent calls, one gets the item
+ */
 export async function deleteItem(
   executor: Executor,
   publisherId: number,
@@ -116,7 +122,7 @@ returning ${itemColumns}`,
   return rows[0] === undefined ? null : toItem(rows[0]);
 }
 
-/** Moves a wallet from keys under earlier peppers to the present key (docs/operations.md#rotating-the-user-pepper). */
+/** Moves a wallet from keys under earlier peppers to the current key (docs/operations.md#rotating-the-user-pepper). */
 export async function moveItems(
   executor: Executor,
   publisherId: number,
@@ -137,7 +143,7 @@ on conflict (user_key, offer_id) do nothing`,
   });
 }
 
-/** The present key of the wallet that was once under this one; null: there is none. */
+/** Current key of the wallet that was once under this key, or null. */
 export async function findMovedOwner(
   executor: Executor,
   publisherId: number,
@@ -151,7 +157,7 @@ export async function findMovedOwner(
   return rows[0]?.user_key ?? null;
 }
 
-/** Saved offers by the mark of the pepper that their keys were made with (`pepperMark`). */
+/** Number of saved offers by the mark of the pepper of their keys (`pepperMark`). */
 export async function countItemsByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from wallet_items group by 1',
@@ -159,7 +165,7 @@ export async function countItemsByMark(executor: Executor): Promise<Map<string, 
   return new Map(rows.map(({ mark, count }) => [mark, count]));
 }
 
-/** Deletes the user's saved offers, of all sessions up to the erasure. */
+/** Deletes the user's saved offers of all sessions up to the erasure. */
 export const eraseWalletOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
   const { rowCount } = await pool.query(
     'delete from wallet_items where user_key = any($1::uuid[]) and session_id < $2::uuid',
@@ -177,7 +183,7 @@ export const eraseWalletOfSessions: EraseWithSessions = async (executor, session
   return { wallet_items: rowCount ?? 0 };
 };
 
-/** Saved offers: by `pub_user_id` the whole wallet, by `ad_fp` what was saved from the device's sessions. */
+/** Exports saved offers: by `pub_user_id` the whole wallet, by `ad_fp` the offers saved from the device's sessions. */
 export const exportWallet: ExportRows = (executor, { subject, pubUserKeys, sessionIds }) =>
   readSlices(
     executor,

@@ -1,9 +1,9 @@
 import type { Logger } from '../platform/logger.ts';
 
-/** A step of the start that takes longer says what it waits for (milliseconds). */
+/** Time after which a step of the start logs what it waits for (milliseconds). */
 const silentMs = 2000;
 
-/** Runs a step of the start. Where it takes long, a line says that the start waits, and what for. */
+/** Runs a step of the start. If it takes long, it logs that the start waits, and what for. */
 export async function announceWait<T>(logger: Logger, waitsFor: string, step: () => Promise<T>) {
   const timer = setTimeout(() => logger.warn({ waitsFor }, 'the start waits'), silentMs);
   try {

@@ -94,7 +94,10 @@ const singleMembers = [
   'chatChannels',
 ] as const;
 
-/** @throws Error naming both modules and the key */
+/**
+ * Rejects duplicate keys.
+ * @throws Error naming both modules and the key
+ */
 function refuseDuplicates(modules: readonly Module[]): void {
   for (const [kind, keysOf] of Object.entries(uniqueKeys)) {
     const owners = new Map<string, string>();
@@ -129,8 +132,8 @@ function additionsOf(modules: readonly Module[]): AllAdditions {
 }
 
 /**
- * Steps run from the module of the highest rank to that of the lowest. That is also the order in which rows are locked.
- * @throws Error where no module finds or erases sessions
+ * Steps run from the module with the highest rank to the lowest, which is also the order in which rows are locked.
+ * @throws Error if no module finds or erases sessions
  */
 function userDataOf(modules: readonly Module[]): UserDataSteps {
   const parts = modules.flatMap(({ userData }) => userData ?? []);

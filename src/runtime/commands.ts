@@ -1,7 +1,7 @@
 import type { Command } from '../command-line/command.ts';
 import type { LoadSealed } from './commands/secrets.ts';
 
-/** What looks at the whole installation. */
+/** Commands that check the whole installation. */
 export const doctorCommands: readonly Command[] = [
   {
     name: 'doctor',

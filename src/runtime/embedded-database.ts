@@ -4,13 +4,16 @@ import type { Logger } from '../platform/logger.ts';
 import { announceWait } from './announce-wait.ts';
 import type { Parts } from './parts.ts';
 
-/** @throws ConfigError in a program without embedded databases */
+/**
+ * Returns the embedded databases.
+ * @throws ConfigError in a program without embedded databases
+ */
 export function requireEmbedded(embedded: EmbeddedDatabases | undefined): EmbeddedDatabases {
   if (embedded === undefined) throw new ConfigError(['DATABASE_URL must be set: there is no embedded database']);
   return embedded;
 }
 
-/** Starts the embedded database of DATA_DIR, or attaches to the server that runs there; it ends with `parts`. */
+/** Starts the embedded database of DATA_DIR, or attaches to its running server. It ends with `parts`. */
 export async function startEmbedded(
   embedded: EmbeddedDatabases,
   { dataDir }: Config,

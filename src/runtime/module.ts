@@ -28,18 +28,18 @@ import type { EventType, EventTypes } from '../webhooks/events.ts';
 export type Module = {
   name: string;
   /**
-   * Place among the modules, whatever the order of their list: routes are documented from the lowest rank on. Erasure
-   * and retention start with the highest, because rows of a module refer to rows of modules with lower ranks.
+   * Rank of the module, whatever the order of their list. Routes are documented from the lowest rank up. Erasure and
+   * retention start with the highest rank, because rows of a module refer to rows of modules with lower ranks.
    */
   rank: number;
-  /** What keys and users may do there. */
+  /** Permissions for keys and users. */
   permissions?: readonly PermissionEntry[];
   /** Events that publishers can subscribe to. */
   eventTypes?: readonly EventType[];
   navigation?: readonly NavEntry[];
-  /** Of `perkwire`. src/commands.ts lists them as well: its help must not make modules. */
+  /** Commands of `perkwire`. src/commands.ts lists them as well, because its help must not create modules. */
   commands?: readonly Command[];
-  /** Keeps what was to be saved and needs approval, for pages. One module has it. */
+  /** Stores a proposed change that needs approval, for pages. One module has it. */
   propose?: (work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>;
   /** Additions to the pages of the catalogue. */
   extensions?: Partial<PageExtensions>;
@@ -59,13 +59,13 @@ export type Module = {
   perkStages?: CountPerkStages;
   /** Sends reports to chats. One module has it. */
   chatChannels?: ChatChannels;
-  /** What it owes to erasures and exports. */
+  /** Its part in erasures and exports. */
   userData?: UserDataPart;
-  /** Deletes what its tables keep no longer. */
+  /** Deletes expired rows of its tables. */
   retention?: RetentionStep;
-  /** Schemas that its routes name by reference. */
+  /** Schemas that its routes refer to by `$id`. */
   schemas?: readonly TSchema[];
-  /** What the examples of the API reference are made of, in the demo. */
+  /** Sources of the examples in the API reference, in the demo. */
   examples?: LiveExamples;
   /** Registered before all routes. */
   prepare?: (app: App, contributions: Contributions) => Promise<void>;
@@ -77,18 +77,18 @@ export type Module = {
   observe?: (open: App) => void;
   /** Routes that pages of any origin may call. */
   publicRoutes?: (open: App, contributions: Contributions) => Promise<void>;
-  /** Hooks of the routes after these. */
+  /** Hooks of the routes that are registered after these. */
   observeRoutes?: (app: App) => void;
   routes?: (app: App, contributions: Contributions) => Promise<void>;
   /** Dashboard pages that need no session. */
   openPages?: (app: App, shell: Shell, contributions: Contributions) => Promise<void>;
   pages?: (app: App, shell: Shell, contributions: Contributions) => void;
   jobs?: (contributions: Contributions) => readonly Job[];
-  /** Runs when the process ends, before that of earlier modules. */
+  /** Runs when the process ends, before `close` of earlier modules. */
   close?: () => Promise<void>;
 };
 
-/** Contributions of all modules; complete before the first route is registered or job started. */
+/** Contributions of all modules, complete before the first route is registered or job started. */
 export type Contributions = {
   modules: readonly Module[];
   permissions: readonly PermissionEntry[];
@@ -96,9 +96,9 @@ export type Contributions = {
   navigation: Navigation;
   commands: readonly Command[];
   userData: UserDataSteps;
-  /** null outside of the demo. */
+  /** Null outside of the demo. */
   examples: LiveExamples | null;
-  /** null: events go straight to PostgreSQL. */
+  /** Event log; null if events go straight to PostgreSQL. */
   eventLog: EventLog | null;
   storeEvents: StoreEvents | null;
   perkMessages: PerkMessages | null;

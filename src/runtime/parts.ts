@@ -1,6 +1,6 @@
 import type { Logger } from '../platform/logger.ts';
 
-/** The started parts of a process; they stop in the reverse order of their start. */
+/** Started parts of a process. They stop in the reverse order of their start. */
 export type Parts = {
   add: (name: string, stop: () => Promise<unknown>) => void;
   stopAll: () => Promise<void>;

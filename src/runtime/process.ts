@@ -4,7 +4,7 @@ import type { App } from '../platform/http/app.ts';
 import type { Logger } from '../platform/logger.ts';
 import { flushConnections } from '../platform/module.ts';
 
-/** Why an address cannot be listened on, by the code of the system, and what to change. */
+/** Reasons why an address cannot be listened on, by system error code, and what to change. */
 const problems: Record<string, string> = {
   EADDRINUSE: 'is in use by another program: set PORT to another one',
   EADDRNOTAVAIL: 'is not an address of this machine: set HOST',
@@ -12,7 +12,10 @@ const problems: Record<string, string> = {
   EACCES: 'may not be listened on by this user: set PORT to one above 1023',
 };
 
-/** @throws ConfigError where another address or port helps */
+/**
+ * Listens on an address.
+ * @throws ConfigError if another address or port would help
+ */
 export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: string; port: number }): Promise<void> {
   try {
     await app.listen({ host, port });
@@ -24,10 +27,10 @@ export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: s
 
 const stopSignals = ['SIGTERM', 'SIGINT'] as const;
 
-/** One Ctrl-C reaches a process started by npm twice. Only a signal that comes later means: exit at once. */
+/** A single Ctrl-C reaches a process started by npm twice. Only a later signal means to exit at once (milliseconds). */
 const repeatedSignalMs = 2000;
 
-/** Calls `stop` at the first stop signal; a later one exits with code 1. */
+/** Calls `stop` at the first stop signal. A later one exits with code 1. */
 export function onStopSignal(
   target: Pick<NodeJS.Process, 'on' | 'exit'>,
   stop: (signal: NodeJS.Signals) => void,
@@ -46,12 +49,12 @@ export function onStopSignal(
 /** Signals that `onStopSignal` handles, for `closeWithGrace` to skip. */
 export const handledSignals: ('SIGTERM' | 'SIGINT')[] = [...stopSignals];
 
-/** Beside the pools: health, catalogue and dispatcher (count). */
+/** Number of connections outside the pools: health, catalogue and dispatcher. */
 const otherConnections = 4;
 
 type Deps = { pool: Executor; config: { databasePoolSize: number }; logger: Logger };
 
-/** Warns where so many processes could open more connections than the database allows. */
+/** Warns if the processes could open more connections than the database allows. */
 export async function warnOfConnectionLimit({ pool, config, logger }: Deps, processes: number): Promise<void> {
   const needed = processes * (config.databasePoolSize + flushConnections + otherConnections);
   const { rows } = await pool.query<{ allowed: number }>(

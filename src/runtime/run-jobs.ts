@@ -15,13 +15,15 @@ type RunnerDeps = {
   jobMeter: JobMeter;
 };
 
-/** Every background job of all modules; nothing else starts one. Several processes may run the same job at once. */
+/**
+ * Lists every background job of all modules; nothing else starts one. Several processes may run the same job at once.
+ */
 export const jobsOf = (contributions: Contributions, deps: RetentionDeps): readonly Job[] => [
   ...contributions.modules.flatMap(({ jobs }) => jobs?.(contributions) ?? []),
   retentionJob(contributions.modules, deps),
 ];
 
-/** Starts the jobs; `stop` resolves when all of them have ended. */
+/** Starts the jobs. `stop` resolves when all of them have ended. */
 export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<Stoppable> {
   const running = await Promise.all(jobs.map((job) => ('start' in job ? job.start() : runLoop(job, deps))));
   return {
@@ -31,7 +33,7 @@ export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<S
   };
 }
 
-/** A series of failures is logged once. */
+/** Runs a job repeatedly. A series of failures is logged once. */
 function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stoppable {
   const { name, pauseMs, retryMs = pauseMs, pausePerRun = 0, run, onStop } = job;
   let failing = false;
@@ -65,8 +67,8 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
 type RetentionDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
- * Drops old rows: each module deletes what it keeps no longer, the last one first, for later modules find their rows by
- * those of earlier ones. Any number of processes may do it.
+ * Drops old rows: each module deletes its expired rows. The last module comes first, because later modules find their
+ * rows by those of earlier ones. Several processes may do this.
  */
 export async function applyRetention(
   modules: readonly { name: string; retention?: RetentionStep }[],

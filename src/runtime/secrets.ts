@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { ConfigError, type SecretVariables } from '../config.ts';
 
 /**
- * The secrets of an embedded installation: made once, kept in its data folder, readable by its owner only.
- * @throws ConfigError where the folder cannot be used
+ * Secrets of an embedded installation, created once and stored in its data folder, readable only by its owner.
+ * @throws ConfigError if the folder cannot be used
  */
 export const embeddedSecrets = (dataDir: string): SecretVariables => usable(() => keptSecrets(dataDir));
 
 /**
- * The secrets of an embedded installation, which must exist.
- * @throws ConfigError where they are missing or damaged
+ * Secrets of an existing embedded installation.
+ * @throws ConfigError if they are missing or damaged
  */
 export const existingSecrets = (dataDir: string): SecretVariables =>
   usable(() => {
@@ -30,14 +30,14 @@ function usable(read: () => SecretVariables): SecretVariables {
 function keptSecrets(dataDir: string): SecretVariables {
   const path = join(dataDir, 'secrets.json');
   mkdirSync(dataDir, { recursive: true });
-  const made: SecretVariables = {
+  const created: SecretVariables = {
     TOKEN_KEYS: `1:${randomBytes(32).toString('base64url')}`,
     USER_PEPPER: randomBytes(32).toString('base64url'),
     SECRETS_KEY: randomBytes(32).toString('base64'),
   };
-  // Linking a complete file is atomic: of processes that start together one wins, and none reads half a file.
+  // Linking a complete file is atomic: if several processes start together, one wins, and none reads a partial file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, JSON.stringify(made, null, 2), { mode: 0o600 });
+  writeFileSync(draft, JSON.stringify(created, null, 2), { mode: 0o600 });
   try {
     linkSync(draft, path);
   } catch (err) {
@@ -48,17 +48,20 @@ function keptSecrets(dataDir: string): SecretVariables {
   return parseSecrets(path, readFileSync(path, 'utf8'));
 }
 
-/** @throws Error when the file was cut or changed: new secrets would not fit the data */
+/**
+ * Parses the secrets.
+ * @throws Error if the file is truncated or changed, because new secrets would not fit the data
+ */
 function parseSecrets(path: string, text: string): SecretVariables {
   const damaged = new Error(`${path} is damaged. Restore it from a backup: the data needs the secrets in it`);
-  let found: Partial<SecretVariables> | null;
+  let parsed: Partial<SecretVariables> | null;
   try {
-    found = JSON.parse(text);
+    parsed = JSON.parse(text);
   } catch {
     throw damaged;
   }
-  const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = found ?? {};
+  const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = parsed ?? {};
   if (![TOKEN_KEYS, USER_PEPPER, SECRETS_KEY].every((value) => typeof value === 'string' && value !== ''))
     throw damaged;
-  return found as SecretVariables;
+  return parsed as SecretVariables;
 }

@@ -6,10 +6,10 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayOf, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
-/** What is reached in the last moments of a period is told in the next one. */
+/** Events in the last moments of a period are raised in the next one. */
 const lookBackMs = minuteMs;
 
-/** An end that nobody noticed in time, because no worker ran, raises no event after this. */
+/** Maximum delay of an event about an end that was not noticed in time because no worker ran. */
 const lateAfterMs = 24 * hourMs;
 
 /**
@@ -41,11 +41,11 @@ export async function raiseCampaignEvents({ pool, catalog, model, now }: GoalSou
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);
-  // A process that decides nothing has not read the model.
+  // A process that makes no decisions has not read the model.
   if ([...snapshot.offers.values()].some(({ campaign }) => campaign.goal !== null)) await model.refresh();
   const goals = await findGoals(pool, { snapshot, model: model.current(), nowMs });
   const behind = goals.filter(({ delivery }) => isBehind(delivery));
-  const raised = await Promise.all(behind.map((one) => behindFact(pool, one, nowMs)));
+  const raised = await Promise.all(behind.map((pursuedGoal) => behindFact(pool, pursuedGoal, nowMs)));
   await raiseFacts(pool, 'campaign.goal_behind', raised);
 }
 

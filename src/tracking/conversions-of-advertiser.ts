@@ -1,6 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** A conversion as its advertiser sees it: without session, user and placement. */
+/** A conversion for its advertiser, without session, user and placement. */
 export type AdvertiserConversion = {
   at: Date;
   offerId: number;
@@ -12,11 +12,11 @@ export type AdvertiserConversion = {
   payoutMicros: number;
   unbilledMicros: number;
   currency: string;
-  /** Why it pays nothing; null: it is counted. */
+  /** Reason why it pays nothing; null if it counts. */
   suspicious: string | null;
 };
 
-/** The newest conversions of an advertiser, booked since a time and before another. At most `limit`. */
+/** Newest conversions of an advertiser, booked since a time and before another, up to `limit`. */
 export async function conversionsOfAdvertiser(
   executor: Executor,
   { advertiserId, since, before, limit }: { advertiserId: number; since: Date; before: Date; limit: number },
@@ -36,5 +36,5 @@ export async function conversionsOfAdvertiser(
   }));
 }
 
-/** A bigint arrives as text. */
+/** pg returns a bigint as text. */
 type MicrosText = { payoutMicros: string; unbilledMicros: string };

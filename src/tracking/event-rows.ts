@@ -7,13 +7,13 @@ import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { registerCounts } from '../platform/metrics/metrics.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
-/** The columns of `events` that a statement gives, in the order of `rowsSql`. */
+/** Columns of `events` that a statement inserts, in the order of `rowsSql`. */
 export const eventColumns =
   'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros, currency';
 
-/*
- * The rows of a batch, from an array for each column. Unnested in the select list they are read in lock-step, row by
- * row; as a function in FROM, PostgreSQL would first copy each array into a tuplestore.
+/**
+ * Rows of a batch, from one array per column. Unnested in the select list, they are read in lock-step, row by row. As a
+ * function in FROM, PostgreSQL would first copy each array to a tuplestore.
  */
 export const rowsSql = `
   select unnest($1::date[]) as day, unnest($2::uuid[]) as session_id, unnest($3::integer[]) as offer_id,
@@ -21,14 +21,14 @@ export const rowsSql = `
     unnest($7::smallint[]) as position, unnest($8::timestamptz[]) as at, unnest($9::text[]) as suspicious,
     unnest($10::bigint[]) as revenue_micros, unnest($11::text[]) as currency`;
 
-/*
+/**
  * Consistent lock order: every batch inserts in the order of the primary key, so that two batches with the same events
  * cannot deadlock. A batch that conflicts with an uncommitted event waits for its commit, so its clients are answered
- * after that as well. The session gives the day, so sessions sorted are days sorted.
+ * after that as well. The session determines the day, so rows sorted by session are sorted by day.
  */
 export const keyOrder = 'order by session_id, offer_id, kind';
 
-/** A perk event of a session that is not a developer's. */
+/** Perk event of a session, unless it is a developer's. */
 export const perkEvent = (
   kind: PerkEvent['kind'],
   claims: TokenClaims & { sessionId: string },
@@ -37,7 +37,7 @@ export const perkEvent = (
 
 type AnyEvent = StoredEvent<EventKind>;
 
-/** The parameters of `rowsSql`. */
+/** Parameters of `rowsSql`. */
 export const rowValues = (events: readonly AnyEvent[]): Values => [
   dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
   uuids(events, ({ sessionId }) => sessionId),
@@ -52,7 +52,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
   texts(events, ({ revenueMicros, currency }) => (revenueMicros === 0 ? null : (currency ?? null))),
 ];
 
-/** The days of a batch. With the list of them the planner leaves out all other partitions. */
+/** Days of a batch. With this list, the planner skips all other partitions. */
 export const daysOf = (events: readonly { sessionId: string }[]): string[] => [
   ...new Set(events.map(({ sessionId }) => dayOfUuid7(sessionId))),
 ];
@@ -63,7 +63,10 @@ export type Values = (Buffer | string[])[];
 /** An event that counts and is stored for the first time. */
 export type NewEvent = { session_id: string; offer_id: number; kind: string };
 
-/** Runs an insert that returns its rows. @returns those that are not suspicious; `onStored` gets why each of them is */
+/**
+ * Runs an insert that returns its rows.
+ * @returns rows that are not suspicious; `onStored` is called with the suspicion of each row
+ */
 export async function insertReturningNew(
   executor: Executor,
   statement: { name: string; text: string; values: Values },
@@ -85,7 +88,7 @@ ${keyOrder}`;
 const eventsSql = `${firstEventsSql}
 on conflict do nothing`;
 
-/** Stores events that need nothing of their session, deduplicated by the primary key: the first stays unchanged. */
+/** Stores events that need no session data, deduplicated by the primary key: the first one stays unchanged. */
 export async function insertEvents(executor: Executor, events: readonly (TrackedEvent | PerkEvent)[]): Promise<void> {
   await executor.query({ name: 'insert_events', text: eventsSql, values: rowValues(events) });
 }
@@ -96,7 +99,7 @@ from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[]) as given (day, se
 where events.day = any($5::date[]) and events.day = given.day and events.session_id = given.session_id
   and events.offer_id = given.offer_id and events.kind = given.kind`;
 
-/** Of events that this transaction stored: those that no longer fit into a budget. */
+/** Marks events stored by this transaction that no longer fit into a budget. */
 export async function markUnbilled(
   executor: Executor,
   events: readonly { sessionId: string; offerId: number; kind: string }[],
@@ -111,18 +114,21 @@ export async function markUnbilled(
   await executor.query({ name: 'mark_unbilled_events', text: unbilledSql, values });
 }
 
-/** Stores events of which none is stored already or given twice; otherwise it fails with 23505 and stores nothing. */
+/** Stores events that are new and unique. Otherwise it fails with 23505 and stores nothing. */
 export async function insertFirstEvents(executor: Executor, events: readonly TrackedEvent[]): Promise<void> {
   await executor.query({ name: 'insert_first_events', text: firstEventsSql, values: rowValues(events) });
 }
 
-/** As `insertEvents`. @returns those that are new and not suspicious */
+/**
+ * Like `insertEvents`.
+ * @returns events that are new and not suspicious
+ */
 export const insertNewEvents = (executor: Executor, events: readonly TrackedEvent[]): Promise<NewEvent[]> =>
   insertReturningNew(executor, { name: 'insert_new_events', text: eventsSql, values: rowValues(events) });
 
 type CountedKind = EventKind | 'conversion';
 
-/** Counts events by kind and by why they are suspicious; null: they are not. */
+/** Counts events by kind and suspicion; null if they are not suspicious. */
 export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | null, events?: number) => void };
 
 export function createEventMeter(registry: Registry): EventMeter {

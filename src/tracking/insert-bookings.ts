@@ -6,7 +6,7 @@ import { type Delivery, deliverySql, deliveryValues } from '../webhooks/outbox.t
 import type { Booking } from './conversions/booking.ts';
 import type { ConvertedClick } from './conversions/find-clicks.ts';
 
-/** What the ledger stores of a click. */
+/** Data of a click in the ledger. */
 type LedgerClick = {
   sessionId: string;
   offerId: number;
@@ -15,15 +15,15 @@ type LedgerClick = {
   advertiserId: number;
 };
 
-/** A row to add to the ledger, with its click. `txnId` '': none. */
+/** A row to add to the ledger, with its click. `txnId` is '' if there is none. */
 export type LedgerEntry = { click: LedgerClick; booking: Booking; txnId: string };
 
-/** `trace`: of the request that reports it. */
+/** A new booking. `trace` is that of the request that reports it. */
 export type NewBooking = LedgerEntry & { click: ConvertedClick; trace: Trace | null };
 
-/*
+/**
  * Consistent lock order: every batch inserts in the order of the primary key, so that batches cannot deadlock. A row
- * that is there already, or is being written, wins over a later one, which is neither counted nor posted back.
+ * that exists, or is being written, wins over a later one, which is neither counted nor posted back.
  */
 const insertSql = `
 with given as (
@@ -53,9 +53,9 @@ with given as (
 select (select array_agg(id) from added) as added, (select array_agg(distinct endpoint_id) from queued) as queued`;
 
 /**
- * Adds rows to the ledger, unless they are there, counts those that were added for reports, and creates the deliveries
- * that they cause: all or nothing, in one statement.
- * @returns the ids of the rows that were added, and the endpoints that have deliveries to claim now
+ * Adds rows to the ledger unless they exist, counts the added ones for reports, and creates their deliveries, all or
+ * nothing, in one statement.
+ * @returns the ids of the added rows, and the endpoints that have deliveries to claim now
  */
 export async function insertBookings(
   executor: Executor,
@@ -109,7 +109,7 @@ with given as (
 )
 ${unbillSql('given')}`;
 
-/** Of conversions that this transaction added: those that no longer fit into a budget. */
+/** Marks conversions added by this transaction that no longer fit into a budget. */
 export async function markUnbilledBookings(executor: Executor, entries: readonly LedgerEntry[]): Promise<void> {
   await executor.query({
     name: 'mark_unbilled_bookings',

@@ -7,19 +7,22 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';
 import { batchLimits, type Recorder } from './recorder.ts';
 
-/** An event, and how it is stored where the log cannot take it. */
+/** An event, and a function that stores it if the log cannot take it. */
 type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };
 
-/** An append that takes longer is stored directly (milliseconds). */
+/** Timeout of an append, after which the event is stored directly (milliseconds). */
 const limitMs = 2_000;
-/** While PostgreSQL is unavailable too: so long the log may take to elect another server in place of a lost one. */
+/**
+ * Timeout while PostgreSQL is unavailable too, so that the log can elect a replacement for a lost server
+ * (milliseconds).
+ */
 const lastLimitMs = 15_000;
-/** Messages of a partition on their way at once (count): they hide how long the servers take to agree. */
+/** Maximum number of concurrent messages of a partition. They hide the latency of the servers' agreement. */
 const maxConcurrentBatches = 4;
 
 /**
- * Stores events in the event log: calls resolve when the servers that must have them do. What the log does not take is
- * stored by `direct`; a repeat changes nothing, so that it may be in both (docs/operations.md#event-log).
+ * Stores events in the event log. Calls resolve when the required servers have them. Events that the log does not take
+ * are stored by `direct`. A repeat changes nothing, so that an event may be in both (docs/operations.md#event-log).
  */
 export function createLogRecorder(
   log: EventLog,
@@ -43,7 +46,7 @@ export function createLogRecorder(
   );
   const add = async (item: Item): Promise<void> => batchers[log.partitionOf(item.event.sessionId)]?.add(item);
 
-  /** What the landing page needs of the session is read where it can be; a click is followed in any case. */
+  /** Session data for the landing page is read if possible; a click is followed in any case. */
   const sessionOf = (click: Click, campaign: Campaign): Promise<ClickSession | null> =>
     click.wantsSession && dbHealth.isUp()
       ? direct.click({ ...click, recorded: false }, campaign).catch(() => null)

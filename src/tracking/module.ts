@@ -39,7 +39,7 @@ import { createWriters } from './writers.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
-type Needs = {
+type TrackingDependencies = {
   platform: Platform;
   catalog: Catalog;
   learning: Learning;
@@ -48,14 +48,21 @@ type Needs = {
   budgets: Budgets;
   webhooks: Webhooks;
   reports: Reports;
-  /** Epoch milliseconds: all events that were acknowledged before are stored. */
+  /** All events acknowledged before this time are stored (epoch milliseconds). */
   eventsStoredUntil: () => number;
 };
 
 type WithLog = { eventLog: EventLog | null };
 
 /** Beacons, clicks and conversions. */
-export function createTracking({ platform, catalog, learning, coupons, offers, eventsStoredUntil }: Needs) {
+export function createTracking({
+  platform,
+  catalog,
+  learning,
+  coupons,
+  offers,
+  eventsStoredUntil,
+}: TrackingDependencies) {
   const { pool, flushPool, dbHealth, config, failures, tokens, secretBox, batchMeters, metrics, now } = platform.deps;
   const { store } = catalog;
   const eventMeter = createEventMeter(metrics.registry);
@@ -141,7 +148,7 @@ type TrackingRouteDeps = {
   coupons: CouponIssuer;
 };
 
-/** Beacons and clicks, which share one recorder (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/** Routes of beacons and clicks, which share one recorder (docs/interface.md#tracking). */
 function createTrackingRoutes(deps: TrackingRouteDeps) {
   const { pool, dbHealth, catalog, config, failures, batchMeters, eventMeter, eventLog, verify, coupons } = deps;
   const databaseRecorder = createRecorder({ pool, dbHealth, catalog, batchMeters, eventMeter });

@@ -26,7 +26,7 @@ type PaidEvent = { event: CountedEvent; publisher: Publisher };
 /**
  * Creates the postbacks of paid clicks and impressions. Must run in the transaction that stores them, after they were
  * counted.
- * @param unbilled those that no longer fit into a budget
+ * @param unbilled events that no longer fit into a budget
  */
 export async function enqueuePaidEvents(
   executor: Transaction,
@@ -46,13 +46,13 @@ export async function enqueuePaidEvents(
   const isUnbilled = new Set(unbilled);
   await enqueue(
     executor,
-    paid.map((one) => toOutbox(one, isUnbilled.has(one.event), sessions.get(one.event.sessionId))),
+    paid.map((event) => toOutbox(event, isUnbilled.has(event.event), sessions.get(event.event.sessionId))),
   );
 }
 
 type SessionData = { pub_user_id: string | null; custom: Record<string, string> | null };
 
-/** What postbacks say of sessions; without those that are not stored. */
+/** Session data for postbacks, without sessions that are not stored. */
 async function findSessions(executor: Transaction, sessionIds: readonly string[]): Promise<Map<string, SessionData>> {
   const { rows } = await executor.query<SessionData & { id: string }>({
     name: 'find_postback_sessions',
@@ -114,6 +114,6 @@ function loyaltyOf({ campaign, revenueMicros }: CountedEvent, publisher: Publish
   return { isLoyalty, loyaltyMicros: isLoyalty && !isUnbilled ? times(BigInt(revenueMicros), factor) : 0n };
 }
 
-/** Id of the postback of an event: the same for a repetition. */
+/** Id of an event's postback, the same for a repetition. */
 const postbackIdOf = ({ kind, sessionId, offerId, atMs }: CountedEvent): string =>
   v7({ msecs: Math.floor(atMs), random: hash('sha256', `${kind} ${sessionId} ${offerId}`, 'buffer').subarray(0, 16) });

@@ -18,10 +18,13 @@ import {
   writeCounted,
 } from './writers.ts';
 
-/** Stores events. Calls resolve when they cannot be lost any more, and reject with `unavailable` (503) else. */
+/** Stores events. Calls resolve when the events are durable, and otherwise reject with `unavailable` (503). */
 export type Recorder = {
   beacon: (event: TrackedEvent, campaign: Campaign) => Promise<void>;
-  /** @returns what the landing page needs of the session */
+  /**
+   * Stores a click.
+   * @returns the session data that the landing page needs
+   */
   click: (click: Click, campaign: Campaign) => Promise<ClickSession | null>;
   /** Resolves when no write is waiting or in flight. */
   drain: () => Promise<void>;
@@ -35,7 +38,7 @@ type RecorderDeps = {
   eventMeter: EventMeter;
 };
 
-/** Stores events in PostgreSQL: calls resolve after the commit. */
+/** Stores events in PostgreSQL. Calls resolve after the commit. */
 export function createRecorder(deps: RecorderDeps): Recorder {
   const writers = createWriters(deps.eventMeter, createBeaconWriter());
   const beacons = createEventBatchers(deps, 'beacons', writers.beacons);
@@ -47,7 +50,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         ? noThanks.add({ optOutDays: campaign.optOutDays, ...event }, campaign)
         : beacons.add(event, campaign),
     click: async (click, campaign) => {
-      // A click that overtook its impression, whose commit may be slow, would be stored as one without an impression.
+      // A click that overtakes its impression, whose commit may be slow, would be stored as a click without an
+      // impression.
       if (click.recorded) await beacons.written();
       return clicks.add(click, campaign);
     },
@@ -59,12 +63,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 type EventBatchers<Event, Result> = {
   add: (event: Event, campaign: Campaign) => Promise<Result>;
-  /** Resolves when the events that are waiting or in flight now are written; null: there are none. */
+  /** Resolves when the events that are waiting or in flight now are written. Null if there are none. */
   written: () => Promise<unknown> | null;
   drain: () => Promise<unknown>;
 };
 
-/** Two batchers: events that caps count or postbacks report need a transaction, all others one statement. */
+/**
+ * Creates two batchers: events that caps count or postbacks report need a transaction, all others a single statement.
+ */
 function createEventBatchers<Event extends TrackedEvent, Result>(
   { pool, dbHealth, catalog, batchMeters }: RecorderDeps,
   name: string,
@@ -95,10 +101,10 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
 
 /** Limits of batches of events. */
 export const batchLimits = {
-  /** Events in one transaction (count). */
+  /** Maximum number of events in a transaction. */
   maxItems: 512,
-  /** Transactions of one kind in flight at once (count). */
+  /** Maximum number of concurrent transactions of one kind. */
   maxConcurrentBatches: 2,
-  /** Events that are worth a transaction beside another (count): with fewer, transactions cost more than they gain. */
+  /** Minimum number of events for a concurrent transaction. With fewer, transactions cost more than they gain. */
   minConcurrentItems: 24,
 };

@@ -2,17 +2,17 @@ import type { ErrorDetail } from '../platform/errors.ts';
 
 type AddNotice = (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
 
-/** Counts the beacons of each publisher by who sent them, to notice when people are taken for robots. */
+/** Counts each publisher's beacons from robots and people, to notice when people are mistaken for robots. */
 export type RobotTraffic = {
   count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
-  /** Adds a notice for each publisher of whose recent beacons not one came from a person, and counts anew. */
+  /** Adds a notice for each publisher whose recent beacons all came from robots, and resets the counts. */
   addNotices: (add: AddNotice) => void;
 };
 
-/** Minimum number of beacons for a notice: a few may come from one crawler on one page. */
+/** Minimum number of beacons for a notice. A few may come from one crawler on one page. */
 const minBeacons = 20;
 
-/** Longest part of a user agent that a notice shows, in characters. */
+/** Maximum length of a user agent in a notice (characters). */
 const maxExample = 120;
 
 export function createRobotTraffic(): RobotTraffic {

@@ -15,9 +15,9 @@ import {
 } from './writers.ts';
 
 /**
- * Stores events of the log in the transaction of `executor`, with the counts and checks that they would have without a
- * log. Events of a session are stored in the order in which they came. All events come before what they count, which is
- * locked once: the other writers lock users, reservations and usage in this order, each in the order of their keys.
+ * Stores events of the log in the transaction of `executor`, with the same counts and checks as without a log. Events
+ * of a session are stored in the order of their arrival. All events are stored before they are counted, which takes
+ * each lock once: other writers lock users, reservations and usage in this order, each in the order of their keys.
  */
 export async function storeEvents(
   executor: Transaction,
@@ -42,7 +42,10 @@ export async function storeEvents(
 
 type Run = { beacons: TrackedEvent[]; noThanks: NoThanks[]; clicks: Click[] };
 
-/** Clicks need the impressions before them, and only those: after a click, the session's events start a new run. */
+/**
+ * Splits events into runs. Clicks need only the impressions before them, so after a click, the session's events start a
+ * new run.
+ */
 function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
   let run: Run = { beacons: [], noThanks: [], clicks: [] };
   let clicked = new Set<string>();
@@ -61,7 +64,10 @@ function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
   yield run;
 }
 
-/** @returns what is still to be counted */
+/**
+ * Stores a run.
+ * @returns the events that must still be counted
+ */
 async function store<Event extends TrackedEvent, Result>(
   executor: Transaction,
   snapshot: Snapshot,
@@ -79,6 +85,6 @@ async function store<Event extends TrackedEvent, Result>(
   return counted.length > 0 ? writeUncounted(executor, counted, writers) : [];
 }
 
-/** undefined: the campaign was removed after its event. */
+/** Campaign of an event; undefined if it was removed after the event. */
 const campaignOf = ({ offers }: Snapshot, { claims }: TrackedEvent): Campaign | undefined =>
   offers.get(claims.offerId)?.campaign;

@@ -2,10 +2,10 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { ClickIdCodec } from './clicks/click-id.ts';
 
-/** A click of one advertiser as its conversions would find it. */
+/** An advertiser's click as conversions would find it. */
 type FoundClick = { offerId: number; at: Date; suspicious: string | null };
 
-/** Looks for the click that a click id names; null: none, or another advertiser's. Books nothing. */
+/** Finds the click of a click id; null if there is none, or it belongs to another advertiser. Books nothing. */
 export type TestClick = (executor: Executor, clickId: string, advertiserId: number) => Promise<FoundClick | null>;
 
 export const createTestClick =

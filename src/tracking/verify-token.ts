@@ -14,9 +14,9 @@ export type TrackedRequest = {
   token: string;
   event: TrackedEvent;
   offer: Offer;
-  /** HEAD or a prefetch: nothing was shown or followed yet. */
+  /** Whether it is a HEAD request or a prefetch: nothing was shown or followed yet. */
   isSpeculative: boolean;
-  /** Whether the event is stored: those of developers' sessions and speculative ones are not. */
+  /** Whether the event is stored. Events of developers' sessions and speculative ones are not. */
   recorded: boolean;
 };
 
@@ -24,7 +24,7 @@ export type TrackedRequest = {
  * Verifies the token of a beacon or click, its parameter `t`
  * (docs/reference/tracking-and-conversions.md#tracking-urls).
  * @param ownEvent name of an own event
- * @returns null for a bad or expired token, or one of an offer that its publisher does not have
+ * @returns null for a bad or expired token, or for an offer that its publisher does not have
  */
 export type VerifyToken = (
   request: { headers: IncomingHttpHeaders; method?: string | undefined },
@@ -66,7 +66,7 @@ export function createTokenVerifier({ catalog, tokens, now, robotTraffic }: Veri
   };
 }
 
-/** Whether the publisher allows a user agent that would otherwise be taken for a robot. */
+/** Whether the publisher allows a user agent that would otherwise count as a robot. */
 const isAllowed = (publisher: Publisher | undefined, userAgent: string): boolean =>
   publisher?.allowedUserAgents.some((part) => userAgent.toLowerCase().includes(part)) === true;
 
@@ -76,7 +76,7 @@ const isOwnEvent = (publisher: Publisher | undefined, { campaign }: Offer, name:
 /** Safari sends `preview` for the thumbnails of its start page. */
 const purposes = /prefetch|prerender|preview/i;
 
-/** Whether a browser fetches the address before a user asked for it: `Sec-Purpose`, `Purpose` or `X-Moz` says so. */
+/** Whether a browser fetches the URL before a user requested it, according to `Sec-Purpose`, `Purpose` or `X-Moz`. */
 export function isPrefetch(headers: IncomingHttpHeaders): boolean {
   return [headers['sec-purpose'], headers.purpose, headers['x-moz']].some(
     (value) => value !== undefined && purposes.test(String(value)),

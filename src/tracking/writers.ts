@@ -24,14 +24,17 @@ import {
 import { enqueuePaidEvents, needsPostback } from './paid-postbacks.ts';
 
 /**
- * How events are written, and counted in the metrics once they are committed. Results: one for each event, in order;
- * none where `Result` is void.
+ * Writers of events, which count them in the metrics after the commit. There is one result per event, in order, and
+ * none if `Result` is void.
  */
 export type Writers<Event, Result> = {
   write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
-  /** Writes in a transaction that counts events for caps, too. @returns those that are new and not suspicious */
+  /**
+   * Writes in a transaction that also counts events for caps.
+   * @returns events that are new and not suspicious
+   */
   writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
-  /** The results of events that `writeNew` wrote. */
+  /** Results of events written by `writeNew`. */
   resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
 };
 
@@ -41,7 +44,7 @@ export type EventWriters = {
   clicks: Writers<Click, ClickSession | null>;
 };
 
-/** The writers of all kinds of events. */
+/** Creates the writers of all kinds of events. */
 export function createWriters(
   meter: EventMeter,
   writeBeacons: (executor: Executor, events: readonly TrackedEvent[]) => Promise<void> = insertEvents,
@@ -79,10 +82,10 @@ export function createWriters(
   };
 }
 
-/** An event of a campaign with caps: it is counted in the transaction that stores it. */
+/** An event of a campaign with caps, which is counted in the transaction that stores it. */
 export type Counted<Event> = { event: Event; campaign: Campaign };
 
-/** What caps may count of an event; null: nothing. */
+/** Kind under which caps may count an event, or null. */
 function capEventOf({ kind, name }: TrackedEvent): CapEvent | null {
   if (kind === 'own') return name === undefined ? null : ownKind(name);
   return rulesOf(kind).frequencyCap === true ? (kind as CapEvent) : null;
@@ -94,11 +97,14 @@ function needsCount(snapshot: Snapshot, event: TrackedEvent, campaign: Campaign)
   return kind !== null && activeCapsOf(snapshot).counts(campaign, event.claims.publisherId, kind);
 }
 
-/** Whether an event is stored in a transaction of its batch: caps count it, or it is posted back. */
+/** Whether an event needs a transaction of its batch: caps count it, or it causes a postback. */
 export const needsTransaction = (snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean =>
   needsCount(snapshot, event, campaign) || needsPostback(snapshot, event);
 
-/** Stores events. @returns those that are still to be counted, with `countEvents`: the new ones */
+/**
+ * Stores events.
+ * @returns the new ones, which must still be counted with `countEvents`
+ */
 export async function writeUncounted<Event extends TrackedEvent, Result>(
   executor: Transaction,
   items: readonly Counted<Event>[],
@@ -120,8 +126,8 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
 }
 
 /**
- * Counts events that were stored in this transaction for caps, and creates their postbacks. Those that no longer fit
- * into a budget pay nothing.
+ * Counts events stored in this transaction for caps, and creates their postbacks. Events that no longer fit into a
+ * budget pay nothing.
  */
 export async function countWritten(
   executor: Transaction,
@@ -133,7 +139,7 @@ export async function countWritten(
   await enqueuePaidEvents(executor, snapshot, events, unbilled);
 }
 
-/** Stores events, and counts those that are new for caps, in one transaction. */
+/** Stores events, and counts the new ones for caps, in one transaction. */
 export async function writeCounted<Event extends TrackedEvent, Result>(
   executor: Transaction,
   snapshot: Snapshot,
@@ -147,32 +153,32 @@ export async function writeCounted<Event extends TrackedEvent, Result>(
   );
 }
 
-/** How long a writer checks for conflicts after an unexpected one, at first and at most (milliseconds). */
+/** How long a writer checks for conflicts after an unexpected one: minimum and maximum (milliseconds). */
 const minCheckMs = 10_000;
 const maxCheckMs = 3_600_000;
 
 /**
- * Stores beacons that opt nobody out, each once and in no transaction but their own. The check for conflicts is a
- * quarter of what a batch costs PostgreSQL, and most events come once. So a batch without an event seen before is
- * inserted without the check. If the database has one of its events after all, from another process or from long ago,
- * it stores nothing of the batch, which is inserted again, with the check. From then on every batch is checked, for
- * longer each time, so that repeats cannot have batches written twice all the time.
+ * Stores beacons without opt-outs, each once and in no other transaction. The check for conflicts is a quarter of a
+ * batch's cost in PostgreSQL, and most events are not repeated. So a batch without known events is inserted without the
+ * check. If the database already has one of its events, from another process or from long ago, nothing is stored, and
+ * the batch is inserted again with the check. From then on every batch is checked, for a longer time after each
+ * conflict, so that repeats cannot cause batches to be written twice all the time.
  */
 export function createBeaconWriter(now: () => number = performance.now.bind(performance)) {
-  const seen = createSeenFilter();
+  const seenFilter = createSeenFilter();
   let checkMs = 0;
   let checksUntilMs = 0;
 
   function startChecking(): void {
     const nowMs = now();
-    if (nowMs < checksUntilMs) return; // another batch in flight had a conflict as well
-    // A longer time than the last one without conflicts resets the interval.
+    if (nowMs < checksUntilMs) return; // another concurrent batch had a conflict as well
+    // A longer time without conflicts than the last interval resets it.
     checkMs = nowMs - checksUntilMs > checkMs ? minCheckMs : Math.min(2 * checkMs, maxCheckMs);
     checksUntilMs = nowMs + checkMs;
   }
 
   return async (executor: Executor, events: readonly TrackedEvent[]): Promise<void> => {
-    const repeats = events.filter(seen.testAndAdd);
+    const repeats = events.filter(seenFilter.testAndAdd);
     if (repeats.length > 0 || now() < checksUntilMs) return insertEvents(executor, events);
     try {
       await insertFirstEvents(executor, events);
@@ -186,13 +192,19 @@ export function createBeaconWriter(now: () => number = performance.now.bind(perf
 
 const uniqueViolation = '23505';
 
-/** Guesses which events were added before: it forgets, and once in thousands it is wrong. */
+/** Guesses which events were added before. It forgets events, and is wrong once in thousands. */
 export type SeenFilter = {
-  /** Whether the event was added before; adds it. */
+  /**
+   * Adds an event.
+   * @returns whether it was added before
+   */
   testAndAdd: (event: TrackedEvent) => boolean;
 };
 
-/** A table of 32-bit hashes; an event replaces the one in its slot. A million are 4 MB, and 40 s at full load. */
+/**
+ * Table of 32-bit hashes, in which an event replaces the one in its slot. A million slots take 4 MB and cover 40 s at
+ * full load.
+ */
 export function createSeenFilter(slots = 2 ** 20): SeenFilter {
   const hashes = new Uint32Array(slots);
   return {
@@ -206,11 +218,11 @@ export function createSeenFilter(slots = 2 ** 20): SeenFilter {
   };
 }
 
-/* FNV-1a. */
+/** FNV-1a constants. */
 const seed = 0x811c9dc5;
 const prime = 0x01000193;
 
-/** Where the random part of a session id starts (characters); the time is before it. */
+/** Index at which the random part of a session id starts (characters), after its time. */
 const randomPartStart = 14;
 
 function mixText(hash: number, text: string, from = 0): number {

@@ -21,10 +21,10 @@ export type Batch = {
   isComplete: boolean;
 };
 
-/** Size of a batch: rows (count), and transactions (counts) that hold at most that many. */
+/** Limits of a batch: number of rows, and numbers of transactions that contain at most that many. */
 export type BatchLimits = { rows: number; leastTransactions: number; mostTransactions: number };
 
-/** Limits of a run, and the bounds between which they adapt (counts). */
+/** Limits of a run, and the bounds within which they adapt (counts). */
 const limits = { rows: 5000, leastRows: 100, transactions: 20_000, leastTransactions: 100, most: 100_000_000 };
 
 export const firstLimits: BatchLimits = {
@@ -33,7 +33,7 @@ export const firstLimits: BatchLimits = {
   mostTransactions: limits.transactions,
 };
 
-/** Limits after a failure: a slow database gets a quarter of the work. */
+/** Limits after a failure: a quarter of the work, for a slow database. */
 export const smaller = ({ rows, leastTransactions }: BatchLimits): BatchLimits => {
   const transactions = Math.max(limits.leastTransactions, Math.floor(leastTransactions / 4));
   return {
@@ -43,7 +43,10 @@ export const smaller = ({ rows, leastTransactions }: BatchLimits): BatchLimits =
   };
 };
 
-/** Limits after a success. @param isSparse whether the transactions of the batch held few rows */
+/**
+ * Limits after a success.
+ * @param isSparse whether the transactions of the batch contained few rows
+ */
 export function afterSuccess(before: BatchLimits, isSparse: boolean): BatchLimits {
   const leastTransactions = Math.min(limits.transactions, before.leastTransactions * 2);
   return {
@@ -53,7 +56,7 @@ export function afterSuccess(before: BatchLimits, isSparse: boolean): BatchLimit
   };
 }
 
-/** Reads the rows of a range, or of its first part where that holds many. */
+/** Reads the rows of a range, or of its first part if it has many. */
 export async function readBatch(
   executor: Executor,
   { from, to: end }: Range,
@@ -73,10 +76,10 @@ export async function readBatch(
   return { observations, requests: await readRequests(executor, range), to, isComplete: to === end };
 }
 
-/** Rows that a learner that starts reads again at most (count). */
+/** Maximum number of rows that a learner reads again after its start. */
 const maxReread = 60_000;
 
-/** Finds the transaction from which a learner that starts reads rows again: at most `maxReread` of them. */
+/** Returns the transaction from which a starting learner reads rows again, at most `maxReread` of them. */
 export async function rereadFrom(executor: Executor, { xid, marks }: Progress): Promise<string> {
   for (const from of ['0', ...marks.map(([, mark]) => mark)])
     if (BigInt(from) < BigInt(xid) && !(await hasMoreEvents(executor, { from, to: xid }, maxReread))) return from;

@@ -3,23 +3,23 @@ import type { Rows } from './rows.ts';
 /** Share of successes that have come by an age, as a step function over bins of a logarithmic scale. */
 export type DelayCurve = Float64Array;
 
-/** Bins grow by this factor, from the first upper bound (milliseconds) on. */
+/** Bins grow by this factor, starting with the first upper bound (milliseconds). */
 const [firstMs, factor, binCount] = [50, 1.25, 80];
 const logFactor = Math.log(factor);
 
 const binOf = (ms: number): number =>
   ms <= firstMs ? 0 : Math.min(binCount - 1, Math.ceil(Math.log(ms / firstMs) / logFactor));
 
-/** Newest successes that the curve is made from (count). */
+/** Number of newest successes that the curve is computed from. */
 const maxSuccesses = 4000;
 
-/** Delays that are assumed before any success is known (milliseconds), each of the weight of one success. */
+/** Assumed delays before any success is known (milliseconds), each with the weight of one success. */
 export type AssumedDelays = readonly number[];
 
 /**
- * Estimates the curve from the delays of successes. A delay is known only where its row is older than it, so the shares
- * are computed from the longest delay downward, each among the successes that could have shown it (Lynden-Bell 1971).
- * Successes that come later than the oldest row is old are estimated from how fast they become fewer.
+ * Estimates the curve from the delays of successes. A delay is observable only if its row is older than it. So the
+ * shares are computed from the longest delay downward, each among the successes that could have shown it (Lynden-Bell
+ * 1971). The share of successes later than the age of the oldest row is extrapolated.
  */
 export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): DelayCurve {
   const { size, atMs, delaysMs } = rows;
@@ -35,11 +35,11 @@ export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): D
   let oldestMs = 0;
   for (let row = 0; row < size; row++) oldestMs = Math.max(oldestMs, nowMs - (atMs[row] as number));
   for (const delayMs of assumed) if (oldestMs === 0 || delayMs <= oldestMs) note(delayMs, Number.POSITIVE_INFINITY);
-  for (let row = size - 1, left = maxSuccesses; row >= 0 && left > 0; row--) {
+  for (let row = size - 1, remaining = maxSuccesses; row >= 0 && remaining > 0; row--) {
     const delayMs = delaysMs[row] as number;
     if (delayMs < 0) continue;
     note(delayMs, nowMs - (atMs[row] as number));
-    left -= 1;
+    remaining -= 1;
   }
   const curve = new Float64Array(binCount);
   for (let bin = 1; bin < binCount; bin++) atRisk[bin] = (atRisk[bin] as number) + (atRisk[bin - 1] as number);
@@ -53,15 +53,17 @@ export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): D
   return curve;
 }
 
-/** Part of the age of the oldest row by which the decrease of successes is measured, in two halves. */
+/** Part of the oldest row's age in which the decrease of successes is measured, in two halves. */
 const measuredPart = 0.75;
 
-/** Largest part of the successes of a half that the next one is taken to have: few successes may say that all do. */
+/**
+ * Maximum ratio of the successes of a half to the half before, because few successes may suggest that none are lost.
+ */
 const mostOfHalf = 0.7;
 
 /**
- * The share of successes that come later than the oldest row is old: as if each half of the time had the same part of
- * the successes of the half before.
+ * Share of successes that come later than the age of the oldest row, assuming that successes decrease by the same ratio
+ * in each half of the time.
  */
 function laterShare({ size, atMs, delaysMs }: Rows, nowMs: number, oldestMs: number): number {
   const measuredMs = oldestMs * measuredPart;

@@ -8,9 +8,9 @@ import { thinRows } from './thinning.ts';
 /** An event that ranking learns from. */
 export type LearnEvent = {
   what: 'seen' | 'clicked' | 'converted';
-  /** The offer in its session, at the time of the event. */
+  /** Offer in its session, at the time of the event. */
   row: RowInput;
-  /** Time from the impression to the click, or from the click to the conversion (milliseconds); null: not known. */
+  /** Time from the impression to the click, or from the click to the conversion (milliseconds); null if unknown. */
   delayMs: number | null;
   /** Sale of a conversion that pays a share of it. */
   sale: { campaignId: number; micros: number } | null;
@@ -19,16 +19,16 @@ export type LearnEvent = {
 type Kind = 'click' | 'conversion';
 type Learner = { rows: Rows; fit: Fit; delays: Delays };
 
-/** The rows of both rates with their fits. */
+/** Rows of both rates with their fits. */
 export type Fits = Record<Kind, Learner>;
 
 /** Maximum number of rows of each rate. */
 const capacity = 100_000;
 
-/** Delays that are assumed before any success (milliseconds). */
+/** Assumed delays before any success (milliseconds). */
 const assumedMs = { click: [1000, 3000, 8000, 20_000], conversion: [30_000, 300_000, 3_600_000, 20_000_000] };
 
-/** Rows younger than this may still have their success, as far as thinning is concerned (milliseconds). */
+/** Age up to which thinning assumes that a row may still have a success (milliseconds). */
 const youngMs = { click: 120_000, conversion: 7_200_000 };
 
 export function createFits(): Fits {
@@ -41,7 +41,7 @@ export function createFits(): Fits {
   return { click: learner('click'), conversion: learner('conversion') };
 }
 
-/** Takes an event in. An event that is taken in again changes nothing but the delays and sales that it adds to. */
+/** Adds an event. Adding it again only changes the delays and sales that it contributes to. */
 export function takeEvent(fits: Fits, sales: Map<number, Sales>, { what, row, delayMs, sale }: LearnEvent): void {
   const { click, conversion } = fits;
   const delay = Math.max(0, delayMs ?? 0);
@@ -66,7 +66,10 @@ function addTo({ rows }: Learner, kind: Kind, row: RowInput): void {
   addRow(rows, row);
 }
 
-/** Fits both rates to what was taken in, and writes them into the model. @returns whether anything was learned */
+/**
+ * Fits both rates to the events, and writes them into the model.
+ * @returns whether anything was learned
+ */
 export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean {
   let hasLearned = false;
   for (const kind of ['click', 'conversion'] as const) {
@@ -88,12 +91,15 @@ function newestOf({ size, atMs, delaysMs }: Rows): number {
   return newestMs;
 }
 
-/** Newest rows that say how dense events are (count), and how many gaps between them may pass without any. */
+/**
+ * Number of newest rows that are used to measure the density of events, and number of gaps between them that may pass
+ * without an event.
+ */
 const [measuredRows, possibleGaps] = [200, 20];
 
 /**
- * The time up to which events are known. It follows the newest event: where rows are read late, because a long
- * transaction or a backlog holds them up, missing successes are not known yet, and are no outage.
+ * Time up to which events are known. It follows the newest event: if a long transaction or a backlog delays rows,
+ * missing successes are not known yet, and are not an outage.
  */
 function knownMs({ size, atMs }: Rows, newestMs: number, nowMs: number): number {
   const from = Math.max(0, size - measuredRows);

@@ -9,25 +9,25 @@ import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from
 
 /** Model and delays at the start of a session. */
 export type SessionStart = {
-  /** The newest version as a whole; null: there is none. */
+  /** The newest version as a whole model; null if there is none. */
   body: Uint8Array | null;
   delays: DelayCounts | null;
 };
 
-/** A fit of everything that was taken in. */
+/** Request to fit all rows. */
 export type FitRequest = {
   requests: readonly RequestCount[];
   traffic: Progress['traffic'];
   nowMs: number;
-  /** Whether to fit; otherwise requests are taken in only. */
+  /** Whether to fit, or only to add the requests. */
   isDue: boolean;
-  /** Number of the next version, and whether it is stored as a whole. */
+  /** Number of the next version, and whether it is stored as a whole model. */
   version: number;
   isFull: boolean;
 };
 
 export type FitResult = {
-  /** Versions to store; none where nothing was learned. */
+  /** Versions to store; empty if nothing was learned. */
   versions: readonly NewVersion[];
   traffic: Progress['traffic'];
   delays: DelayCounts;
@@ -35,7 +35,7 @@ export type FitResult = {
   tookMs: number;
 };
 
-/** The learner's memory: rows with their fits, and the model as it was last stored. Without I/O. */
+/** Memory of the learner, without I/O: rows with their fits, and the model as last stored. */
 export type FitSession = {
   take: (events: readonly LearnEvent[]) => void;
   fit: (request: FitRequest) => Promise<FitResult>;
@@ -66,7 +66,7 @@ export async function createFitSession({ body, delays }: SessionStart): Promise<
   };
 }
 
-/** Keys that the stored model has closed stay closed. */
+/** Closes the keys that are closed in the stored model. */
 function closeKeys(fits: Fits, { click, conversion }: Model): void {
   for (const { effects } of [click, conversion])
     for (const [group, prior] of effects.priors) if (prior === 0) fits.click.rows.closedKeys.add(keyOf(group));
@@ -79,7 +79,7 @@ function takeRequests(model: Model, { requests, traffic }: FitRequest): Progress
   return next;
 }
 
-/** The next version, and now and then the whole model once more. */
+/** Packs the next version, and from time to time also the whole model. */
 async function pack(model: Model, { version, isFull }: FitRequest): Promise<NewVersion[]> {
   const versions: NewVersion[] = [{ version, isFull, body: await (isFull ? packModel : packChanges)(model) }];
   if (isRepeated(version + 1)) versions.push({ version: version + 1, isFull: true, body: await packModel(model) });

@@ -2,18 +2,18 @@ import { parentPort } from 'node:worker_threads';
 import type { LearnEvent } from './fit-rates.ts';
 import { createFitSession, type FitRequest, type FitSession, type SessionStart } from './fit-session.ts';
 
-/*
- * The thread of the learner: computes fits, so that the event loop of the process never waits for one. It reads nothing
- * and writes nothing: rows come in messages, versions go back.
+/**
+ * Thread of the learner. It computes fits, so that the event loop of the process never waits for one. It has no I/O:
+ * rows come in messages, and versions are sent back.
  */
 
-/** Messages to the thread. Each is answered by a reply, in their order. */
+/** Messages to the thread, which are answered in order. */
 export type FitMessage =
   | { what: 'start'; start: SessionStart }
   | { what: 'take'; events: readonly LearnEvent[] }
   | { what: 'fit'; request: FitRequest };
 
-/** Result of a message, or why it failed. */
+/** Result of a message, or its error. */
 export type FitReply = { result: unknown } | { err: unknown };
 
 let session: FitSession | null = null;
@@ -29,7 +29,7 @@ async function handle(message: FitMessage): Promise<unknown> {
   return null;
 }
 
-/** The message before, with its reply. */
+/** Completion of the previous message. */
 let last: Promise<void> = Promise.resolve();
 
 async function reply(message: FitMessage): Promise<void> {

@@ -13,14 +13,17 @@ export type Fit = {
   assumed: AssumedDelays;
   intercept: Block;
   offers: Block;
-  /** Cells by offer and age bucket: the newest bucket is what an offer does now. */
+  /** Cells by offer and age bucket. The newest bucket is the offer's current state. */
   recency: Block;
   places: Block;
 } & OutageState;
 
 const blockOf = (variance: number): Block => ({ variance, means: new Float64Array(1), infos: new Float64Array(1) });
 
-/** Creates a fit that has seen no rows. @param startRate success rate that is assumed before any is known */
+/**
+ * Creates a fit without rows.
+ * @param startRate assumed success rate while none is known
+ */
 export function createFit(startRate: number, assumed: AssumedDelays): Fit {
   const startLogit = Math.log(startRate / (1 - startRate));
   const intercept = blockOf(4);
@@ -37,22 +40,22 @@ export function createFit(startRate: number, assumed: AssumedDelays): Fit {
   };
 }
 
-/** Age buckets of recency (count). */
+/** Number of age buckets of recency. */
 export const bucketCount = 8;
-/** The newest bucket holds this many successes, each next one four times as many. */
+/** Number of successes in the newest bucket; each next one has four times as many. */
 const bucketSuccesses = 50;
 
-/** Prior variances that are tried for a block, and the log evidence that an effect must gain over none. */
+/** Prior variances that are tried for a block, and the log evidence that an effect must gain. */
 const grid = [0, 0.01, 0.03, 0.1, 0.3, 1, 3];
 const offerGrid = [0.3, 1, 3];
-/** Never 0: what an offer does now is uncertain where it was not shown lately. */
+/** Never 0, because the current state of an offer is uncertain if it was not shown recently. */
 const recencyGrid = [0.003, ...grid.slice(1)];
 const noisePenalty = { alone: 2, among: -1 };
 
 /**
- * Fits the model to the rows from where the last fit ended.
+ * Fits the model to the rows, starting from the last fit.
  * @param nowMs time up to which successes are known
- * @returns false where successes are missing altogether: the last fit stays
+ * @returns false if all successes are missing; the last fit then stays
  */
 export function refit(rows: Rows, fit: Fit, nowMs: number, sweeps = 2): boolean {
   const { size } = rows;
@@ -74,11 +77,11 @@ export function refit(rows: Rows, fit: Fit, nowMs: number, sweeps = 2): boolean 
   return true;
 }
 
-/** Prior variance of recency from which on rates are taken for changed at once, and what is left of older rows. */
+/** Prior variance of recency from which on rates count as changed abruptly, and the remaining weight of older rows. */
 const changedVariance = 0.3;
 const leftOfOld = 0.1;
 
-/** Has rows from before a change count less: they speak of other rates. */
+/** Reduces the weight of rows from before a change, because their rates were different. */
 function fadeOldRows({ size, weights }: Rows, { buckets }: Work): void {
   for (let row = 0; row < size; row++)
     if ((buckets[row] as number) > 0) weights[row] = Math.max(leftOfOld ** 2, (weights[row] as number) * leftOfOld);
@@ -91,14 +94,15 @@ function sweepBlocks(rows: Rows, fit: Fit, work: Work): void {
   step(rows, work, { ...all, cells: rows.offers }, fit.offers, offerGrid);
   step(rows, work, { ...all, cells: rows.places }, fit.places, null);
   const evidences = [...rows.columns.values()].map(({ evidence }) => evidence);
-  // Without the strongest: it speaks for itself only.
+  // Excludes the strongest, which is evidence only for itself.
   const together = evidences.reduce((a, b) => a + b, 0) - Math.max(0, ...evidences);
   const penalty = together > noisePenalty.alone ? noisePenalty.among : noisePenalty.alone;
   for (const column of rows.columns.values()) {
     const isNoise = column.shared.variance === 0 && column.own.variance === 0;
     if (isNoise && column.size < 1.2 * column.checkedSize) continue;
     column.checkedSize = column.size;
-    // Effects on single offers come first: a shared effect would take over that of an offer with most of the rows.
+    // Effects on single offers come first. Otherwise a shared effect would absorb that of an offer with most of the
+    // rows.
     column.evidence = step(rows, work, { ...column, cells: column.cells }, column.own, grid, penalty);
     step(rows, work, { ...column, cells: column.values }, column.shared, grid, noisePenalty.alone);
   }
@@ -111,7 +115,7 @@ function recencyCells({ size, offers }: Rows, { buckets }: Work): Int32Array {
   return cells;
 }
 
-/** Position effects start from this: half of the logarithm of the position is lost. */
+/** Initial position effect: half of the logarithm of the position is lost. */
 const positionOffset = (position: number): number => -0.5 * Math.log(position);
 
 function addLogits(rows: Rows, fit: Fit, { logits, buckets }: Work): void {
@@ -158,8 +162,8 @@ function resize(block: Block, length: number): void {
 }
 
 /**
- * The age bucket of each row, by how many successes are usual in the newer rows: where successes become few, the newest
- * bucket covers no more time than before. Rows are about in the order of their times.
+ * Age bucket of each row, by the usual number of successes in newer rows. If successes become rare, the newest bucket
+ * covers no more time than before. Rows are approximately in the order of their times.
  */
 function bucketsOf({ size, delaysMs, weights }: Rows): Int32Array {
   const buckets = new Int32Array(size);

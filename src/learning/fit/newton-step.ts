@@ -1,9 +1,9 @@
 import type { Block, Rows } from './rows.ts';
 
-/** Working arrays of one fit, by row. */
+/** Working arrays of a fit, by row. */
 export type Work = {
   logits: Float64Array;
-  /** Derivative of the log likelihood by the logit, and its information. */
+  /** Derivative of the log likelihood with respect to the logit, and its information. */
   residuals: Float64Array;
   infos: Float64Array;
   /** Share of the successes of a row that would be known by now. */
@@ -14,12 +14,12 @@ export type Work = {
 /** Variance at which the evidence of all attributes together is computed. */
 const usualVariance = 0.03;
 
-/** The rows of a block (null: all) with the cell of each; null: all are in one. */
+/** Rows of a block (null for all) with the cell of each; null if all are in one cell. */
 export type Members = { size: number; rows: Int32Array | null; cells: Int32Array | null };
 
 /**
- * One Newton step of all cells of a block at once, after the choice of its prior variance by evidence.
- * @returns log evidence for the usual variance against none
+ * One Newton step of all cells of a block at once, after choosing its prior variance by evidence.
+ * @returns log evidence of the usual variance compared with none
  */
 export function step(
   rows: Rows,
@@ -58,7 +58,7 @@ export function step(
   return evidence;
 }
 
-/** Carries the moves of cells over to their rows; long moves need the residuals computed anew. */
+/** Applies the moves of cells to their rows. After long moves, the residuals are recomputed. */
 function moveRows(rows: Rows, work: Work, members: Members, moves: Float64Array, isLong: boolean): void {
   const { logits, residuals, infos } = work;
   for (let at = 0; at < members.size; at++) {
@@ -70,7 +70,7 @@ function moveRows(rows: Rows, work: Work, members: Members, moves: Float64Array,
   }
 }
 
-/** The variance of the highest evidence (MacKay). */
+/** The variance with the highest evidence (MacKay). */
 function bestVariance(block: Block, gradients: Float64Array, variances: readonly number[], penalty: number): number {
   let [best, highest] = [block.variance, Number.NEGATIVE_INFINITY];
   for (const tried of variances) {
@@ -80,7 +80,7 @@ function bestVariance(block: Block, gradients: Float64Array, variances: readonly
   return best;
 }
 
-/** Log evidence for a variance against none, by the quadratic approximation around the current means. */
+/** Log evidence of a variance compared with none, by the quadratic approximation around the current means. */
 function evidenceOf({ means, infos }: Block, gradients: Float64Array, variance: number): number {
   let evidence = 0;
   for (let cell = 0; cell < means.length; cell++) {

@@ -2,16 +2,16 @@ import { type DelayCurve, shareBy } from './delay-curve.ts';
 import type { Work } from './newton-step.ts';
 import type { Rows } from './rows.ts';
 
-/** What a fit knows of lost successes. */
+/** State of the detection of lost successes. */
 export type OutageState = {
   curve: DelayCurve;
-  /** The outage that lasts; null: there is none. */
+  /** Current outage, or null. */
   outage: { fromMs: number } | null;
-  /** Times in which successes were lost, and for which a missing success says nothing. */
+  /** Times in which successes were lost. Missing successes of these times are ignored. */
   lostTimes: { fromMs: number; toMs: number }[];
 };
 
-/** Share of the successes of a row that would be known by now, without those that were lost. */
+/** Share of the successes of a row that would be known by now, without lost ones. */
 export function knownShare({ curve, lostTimes }: OutageState, atMs: number, nowMs: number): number {
   let share = shareBy(curve, nowMs - atMs);
   for (const { fromMs, toMs } of lostTimes)
@@ -19,12 +19,18 @@ export function knownShare({ curve, lostTimes }: OutageState, atMs: number, nowM
   return Math.max(0, share);
 }
 
-/** Missing successes that tell an outage of all offers from chance, and how long a fit waits for its end (counts). */
+/**
+ * Expected successes whose absence distinguishes an outage from chance, and the maximum for which a fit waits for its
+ * end.
+ */
 const outageExpected = { least: 12, most: 40, ofOthers: 5 };
-/** Successes before which no outage is told (count), and the lost times that are remembered. */
+/** Minimum number of successes to detect an outage, and maximum number of remembered lost times. */
 const [minSuccesses, maxLostTimes] = [30, 20];
 
-/** @returns whether the rows may be learned from */
+/**
+ * Detects outages.
+ * @returns whether the rows may be learned from
+ */
 export function checkOutage(rows: Rows, fit: OutageState, { logits }: Work, nowMs: number): boolean {
   const { size, atMs, delaysMs, offers } = rows;
   let [lastMs, successes, afterMs] = [0, 0, Number.POSITIVE_INFINITY];

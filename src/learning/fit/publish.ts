@@ -7,13 +7,13 @@ import { sampledPart } from '../score.ts';
 import { bucketCount, type Fit } from './fit.ts';
 import type { Block, Column, Rows } from './rows.ts';
 
-/** Changes below these are not published: of a mean, and of a variance or count as a part of it. */
+/** Minimum changes that are published: of a mean, and, relative, of a variance or count. */
 const [leastMove, leastPart] = [0.01, 0.05];
 
-/** Prior of a group without an effect, as models store it: 0 marks a closed one. */
+/** Prior of a group without an effect in stored models, because 0 marks a closed group. */
 const noisePrior = Math.fround(1e-5);
 
-/** Writes a fit into the model that decisions are made with: the pairs that changed. */
+/** Writes the changed pairs of a fit into the model that decisions use. */
 export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: number): void {
   const { rates, effects } = model;
   const base = fit.startLogit + (fit.intercept.means[0] as number);
@@ -39,9 +39,9 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
 }
 
 /**
- * Mean and variance of a logit, such that the Gamma distribution that decisions sample is as wide as the log-normal one
- * of the rate. An uncertain offer is worth more than the rate of its mean logit: else one that began badly would hardly
- * be tried again.
+ * Mean and variance of a logit such that the Gamma distribution that decisions sample is as wide as the log-normal
+ * distribution of the rate. An uncertain offer is worth more than the rate of its mean logit; otherwise one with a bad
+ * start would hardly be tried again.
  */
 function widened(mean: number, variance: number): [number, number] {
   const rate = 1 / (1 + Math.exp(-mean));
@@ -57,7 +57,7 @@ const posteriorOf = ({ means, infos, variance }: Block, cell: number): [number, 
       ? [0, variance]
       : [means[cell] as number, 1 / ((infos[cell] as number) + 1 / variance)];
 
-/** Successes, and trials that are old enough for most successes to have come, by offer. */
+/** Publishes successes, and trials that are old enough for most successes to have come, by offer. */
 function publishAged(rates: Table, { size, offers, offerIds, atMs, delaysMs, weights }: Rows, sinceMs: number): void {
   const successes = new Float64Array(offerIds.length);
   const trials = new Float64Array(offerIds.length);
@@ -101,15 +101,16 @@ const set = (table: Table, feature: string, entity: number, pair: [number, numbe
 
 function setAt(table: Table, slot: number, [mean, variance]: [number, number]): void {
   if (!Number.isFinite(mean) || !Number.isFinite(variance)) throw new Error('a fit that is no number');
-  const [before, known] = [table.first[slot] as number, table.second[slot] as number];
-  const isSame = Math.abs(mean - before) < leastMove && Math.abs(variance - known) <= leastPart * known;
+  const [before, beforeVariance] = [table.first[slot] as number, table.second[slot] as number];
+  const isSame =
+    Math.abs(mean - before) < leastMove && Math.abs(variance - beforeVariance) <= leastPart * beforeVariance;
   if (!isSame) setPair(table, slot, mean, variance);
 }
 
 function setCounts(table: Table, slot: number, successes: number, trials: number): void {
-  const [before, known] = [table.first[slot] as number, table.second[slot] as number];
+  const [before, beforeTrials] = [table.first[slot] as number, table.second[slot] as number];
   // Small counts are published exactly.
   const isSame = (count: number, last: number): boolean =>
     count === last || Math.abs(count - last) <= leastPart * last - 1;
-  if (!isSame(successes, before) || !isSame(trials, known)) setPair(table, slot, successes, trials);
+  if (!isSame(successes, before) || !isSame(trials, beforeTrials)) setPair(table, slot, successes, trials);
 }

@@ -13,7 +13,7 @@ export type RowInput = {
   atMs: number;
 };
 
-/** The parameters of one block of cells: each row of the block belongs to exactly one cell. */
+/** Parameters of a block of cells. Each row of the block belongs to exactly one cell. */
 export type Block = {
   /** Prior variance of the cells; 0 means that the block has no effect. */
   variance: number;
@@ -22,7 +22,7 @@ export type Block = {
   infos: Float64Array;
 };
 
-/** The rows that have one property key, and the cells of its values: shared by all offers, and per offer. */
+/** Rows with one property key, and the cells of its values: shared by all offers, and per offer. */
 export type Column = {
   key: string;
   size: number;
@@ -51,7 +51,7 @@ export type Rows = {
   atMs: Float64Array;
   /** Time from the row to its success in milliseconds; negative where there is no success yet. */
   delaysMs: Float64Array;
-  /** How many rows this one stands for. */
+  /** Number of rows that this one represents. */
   weights: Float64Array;
   ids: Float64Array;
   indexOf: Map<number, number>;
@@ -63,7 +63,7 @@ export type Rows = {
   columns: Map<string, Column>;
   /** Keys with too many values, which may identify users: nothing is learned from them again. */
   closedKeys: Set<string>;
-  /** Custom attributes of each publisher (counts), by the part that its keys begin with. */
+  /** Number of custom attributes of each publisher, by the prefix of its keys. */
   keyCounts: Map<string, number>;
 };
 
@@ -74,7 +74,11 @@ const maxValueLength = 100;
 
 const emptyBlock = (): Block => ({ variance: 0, means: new Float64Array(0), infos: new Float64Array(0) });
 
-/** Creates an empty set. @param capacity maximum number of rows. @param closedKeys shared with other sets */
+/**
+ * Creates an empty set.
+ * @param capacity maximum number of rows
+ * @param closedKeys shared with other sets
+ */
 export const createRows = (capacity: number, closedKeys: Set<string>): Rows => ({
   capacity,
   size: 0,
@@ -94,7 +98,7 @@ export const createRows = (capacity: number, closedKeys: Set<string>): Rows => (
   keyCounts: new Map(),
 });
 
-/** Returns an array at least this long that begins with the same values. */
+/** Returns an array with at least this length and the same initial values. */
 export function grown<T extends Int32Array | Float64Array>(array: T, length: number): T {
   if (array.length >= length) return array;
   const longer = new (array.constructor as new (length: number) => T)(Math.max(length, Math.ceil(array.length * 1.5)));
@@ -102,10 +106,13 @@ export function grown<T extends Int32Array | Float64Array>(array: T, length: num
   return longer;
 }
 
-/** Adds a row; does nothing where its id is known. @returns its index */
+/**
+ * Adds a row, unless its id exists.
+ * @returns its index
+ */
 export function addRow(rows: Rows, { id, offerId, place, position, properties, atMs }: RowInput): number {
-  const known = rows.indexOf.get(id);
-  if (known !== undefined) return known;
+  const existing = rows.indexOf.get(id);
+  if (existing !== undefined) return existing;
   const row = rows.size++;
   for (const name of ['offers', 'places'] as const) rows[name] = grown(rows[name], rows.size);
   for (const name of ['atMs', 'delaysMs', 'weights', 'ids'] as const) rows[name] = grown(rows[name], rows.size);
@@ -124,14 +131,17 @@ export function addRow(rows: Rows, { id, offerId, place, position, properties, a
   return row;
 }
 
-/** Notes the success of a row, such as the click of an impression. @param delayMs time since the row */
+/**
+ * Records the success of a row, such as the click of an impression.
+ * @param delayMs time since the row
+ */
 export function succeed(rows: Rows, row: RowInput, delayMs: number): void {
   rows.delaysMs[addRow(rows, row)] = Math.max(0, delayMs);
 }
 
 function indexIn<Key>(index: Map<Key, number>, key: Key): number {
-  const known = index.get(key);
-  if (known !== undefined) return known;
+  const existing = index.get(key);
+  if (existing !== undefined) return existing;
   index.set(key, index.size);
   return index.size - 1;
 }
@@ -165,7 +175,10 @@ function addToColumn(rows: Rows, row: number, offer: number, { key, value }: Pro
   column.cells[at] = cell;
 }
 
-/** @returns null where the publisher has too many attributes already */
+/**
+ * Creates a column.
+ * @returns null if the publisher already has too many attributes
+ */
 function newColumn(rows: Rows, key: string): Column | null {
   if (isCustom(key)) {
     const count = rows.keyCounts.get(publisherPart(key)) ?? 0;

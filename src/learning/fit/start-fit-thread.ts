@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { FitResult, FitSession, SessionStart } from './fit-session.ts';
 import type { FitMessage, FitReply } from './fit-thread.ts';
 
-/** A session in a thread of its own. */
+/** A session in a separate thread. */
 export type FitThread = {
   take: (...input: Parameters<FitSession['take']>) => Promise<void>;
   fit: FitSession['fit'];
@@ -13,7 +13,7 @@ type Waiting = { resolve: (result: unknown) => void; reject: (err: unknown) => v
 
 function createWorker(): Worker {
   if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./fit-thread.js', import.meta.url));
-  // In development: threads do not inherit what runs TypeScript.
+  // In development, threads do not inherit the TypeScript loader.
   const file = JSON.stringify(new URL('./fit-thread.ts', import.meta.url).href);
   return new Worker(`import('tsx/esm/api').then(({ register }) => { register(); return import(${file}); })`, {
     eval: true,
@@ -31,9 +31,9 @@ export async function startFitThread(start: SessionStart): Promise<FitThread> {
     for (const { reject } of waiting.splice(0)) reject(err);
   };
   worker.on('message', (reply: FitReply) => {
-    const one = waiting.shift();
-    if ('err' in reply) one?.reject(reply.err);
-    else one?.resolve(reply.result);
+    const caller = waiting.shift();
+    if ('err' in reply) caller?.reject(reply.err);
+    else caller?.resolve(reply.result);
   });
   worker.on('error', fail);
   worker.on('exit', () => fail(new Error('the thread of the learner ended')));
@@ -64,7 +64,7 @@ export async function startFitThread(start: SessionStart): Promise<FitThread> {
   return thread;
 }
 
-/** Buffers arrive from a thread as plain arrays of bytes. */
+/** Converts byte arrays of the thread's messages back to buffers. */
 const withBuffers = (result: FitResult): FitResult => ({
   ...result,
   versions: result.versions.map((version) => ({ ...version, body: Buffer.from(version.body) })),

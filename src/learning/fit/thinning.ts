@@ -1,12 +1,12 @@
 import type { Column, Rows } from './rows.ts';
 
-/** Part of the capacity that is left after thinning. */
+/** Part of the capacity that remains after thinning. */
 const targetPart = 0.75;
 
 /**
- * Makes room in a full set: keeps all successes and all rows whose success may still come, and a sample of the others,
- * first of the busiest offers. A row of the sample stands for those that were dropped. Where successes alone are too
- * many, the oldest rows are dropped.
+ * Makes room in a full set. It keeps all successes, all rows that may still have a success, and a sample of the others,
+ * with fewer of the busiest offers. A row of the sample represents the dropped ones. If there are too many successes,
+ * the oldest rows are dropped.
  * @param youngSinceMs rows from this time on may still have a success
  */
 export function thinRows(rows: Rows, youngSinceMs: number): void {
@@ -31,25 +31,28 @@ export function thinRows(rows: Rows, youngSinceMs: number): void {
   });
 }
 
-/** The number of rows of each offer at most, so that all together are no more than `sum`. */
+/** Maximum number of rows per offer, such that all together are at most `sum`. */
 function mostOfEach(counts: Float64Array, sum: number): number {
   const sorted = [...counts].sort((a, b) => a - b);
-  let left = Math.max(1, sum);
+  let remaining = Math.max(1, sum);
   for (const [at, count] of sorted.entries()) {
-    const share = left / (sorted.length - at);
+    const share = remaining / (sorted.length - at);
     if (count > share) return share;
-    left -= count;
+    remaining -= count;
   }
   return Number.POSITIVE_INFINITY;
 }
 
-/** A number from 0 to 1 that depends on the row and the run, and on nothing else. */
+/** A number from 0 to 1 that depends only on the row and the run. */
 function uniformOf(id: number, salt: number): number {
   const mixed = Math.imul((id % 4_294_967_291) ^ Math.imul(salt, 0x9e3779b1), 0x85ebca6b);
   return (Math.imul(mixed ^ (mixed >>> 15), 0xc2b2ae35) >>> 0) / 2 ** 32;
 }
 
-/** @param factorOf what the weight of a row is multiplied by; 0: it is dropped */
+/**
+ * Keeps rows with a factor.
+ * @param factorOf factor for the weight of a row; 0 drops it
+ */
 function keepRows(rows: Rows, factorOf: (row: number) => number): void {
   const newIndex = new Int32Array(rows.size);
   const factors = Float64Array.from(newIndex, (_, row) => factorOf(row));

@@ -6,7 +6,7 @@ import { createModel, type Model, type RateModel } from '../model.ts';
 import { type Effects, groupOf, readWeightName } from './effects.ts';
 import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
 
-/** Pairs of a table by feature: how many each feature has, then their entities and values, as base64. */
+/** Pairs of a table by feature: the number of each feature, then their entities and values, as base64. */
 type StoredTable = { features: string[]; counts: number[]; entities: string; first: string; second: string };
 
 type StoredRate = {
@@ -18,7 +18,7 @@ type StoredRate = {
   link?: 'logit';
 };
 
-/** What changed since the version before, or a whole model. Small parts are always whole. */
+/** Changes since the previous version, or a whole model. Small parts are always complete. */
 type StoredVersion = {
   layout: 1;
   click: StoredRate;
@@ -28,23 +28,23 @@ type StoredVersion = {
   traffic?: StoredTable;
 };
 
-/** Pairs of a table that are in a version. `isClosed`: features of keys that nothing is learned from. */
+/** Selects the pairs of a table for a version. `isClosed` marks features of keys that are not learned from. */
 type Selection = (table: Table, isClosed: (feature: string) => boolean) => Iterable<number>;
 
 const changedSlots: Selection = ({ changed }) => changed ?? [];
 
-/** A whole model is without the values of closed keys: they may tell users apart. */
+/** A whole model excludes the values of closed keys, because they may identify users. */
 function* openSlots({ size, features, featureOf }: Table, isClosed: (feature: string) => boolean): Iterable<number> {
   const closed = features.map(isClosed);
   for (let slot = 0; slot < size; slot++) if (closed[featureOf[slot] as number] === false) yield slot;
 }
 
-/** The whole model. */
+/** Packs the whole model. */
 export const packModel = (model: Model): Promise<Buffer> => pack(model, openSlots);
-/** What changed since `trackChanges`. */
+/** Packs the changes since `trackChanges`. */
 export const packChanges = (model: Model): Promise<Buffer> => pack(model, changedSlots);
 
-/** Notes changes from now on. */
+/** Starts recording changes. */
 export function trackChanges(model: Model): void {
   for (const table of tablesOf(model)) table.changed = new Set();
 }
@@ -99,7 +99,7 @@ function isClosed({ priors }: Effects, feature: string): boolean {
   return read !== null && priors.get(groupOf(read.level, read.key)) === 0;
 }
 
-/** Pairs between two pauses (count): about a millisecond of work. */
+/** Number of pairs between two pauses: about a millisecond of work. */
 const sliceSize = 10_000;
 
 function* storedTable(table: Table, slots: Iterable<number>): Generator<void, StoredTable> {
@@ -136,13 +136,16 @@ function* storedTable(table: Table, slots: Iterable<number>): Generator<void, St
 
 const toBase64 = ({ buffer }: Int32Array | Float32Array): string => Buffer.from(buffer).toString('base64');
 
-/** The bytes of a base64 text, at the beginning of a buffer of their own, as typed arrays need it. */
+/** Bytes of a base64 text at the beginning of a separate buffer, as typed arrays require. */
 const bytesOf = (text: string): ArrayBuffer => new Uint8Array(Buffer.from(text, 'base64')).buffer;
 
-/** A version that was read, to be taken over. */
+/** A version that was read but not applied yet. */
 export type ReadVersion = StoredVersion;
 
-/** @throws Error where it is broken, or of another layout */
+/**
+ * Unpacks a version.
+ * @throws Error if it is broken, or has another layout
+ */
 export async function unpackVersion(packed: Buffer): Promise<ReadVersion> {
   const text = (await promisify(gunzip)(packed)).toString();
   await nextTurn(); // a pause between two long steps
@@ -154,7 +157,7 @@ export async function unpackVersion(packed: Buffer): Promise<ReadVersion> {
   return stored;
 }
 
-/** Nothing of a version is taken over before all of it was read. */
+/** Checks a table completely before any of it is applied. */
 function check({ features, counts, entities, first, second }: StoredTable): void {
   const bytes = 4 * counts.reduce((sum, count) => sum + count, 0);
   const isWhole = [entities, first, second].every((text) => Buffer.byteLength(text, 'base64') === bytes);
@@ -162,8 +165,8 @@ function check({ features, counts, entities, first, second }: StoredTable): void
 }
 
 /**
- * Prepares to take a version over: `model` is what it was with the version before, and stays that.
- * @returns what takes it over, without a pause: no decision sees a part of a version
+ * Prepares to apply a version. `model` has the previous version and is not changed.
+ * @returns a function that applies it without a pause, so that no decision sees a part of a version
  */
 export async function prepare(model: Model, version: number, stored: ReadVersion): Promise<() => Model> {
   const tables = await runInSlices(findTables(model, stored));
@@ -173,14 +176,14 @@ export async function prepare(model: Model, version: number, stored: ReadVersion
   };
 }
 
-/** A model of a whole version alone. */
+/** Model of a single whole version. */
 export async function modelOf(version: number, stored: ReadVersion): Promise<Model> {
   const model = createModel();
   for (const table of await runInSlices(findTables(model, stored))) await runInSlices(write(table));
   return withRest(model, version, stored);
 }
 
-/** What is not in tables. */
+/** Model fields that are stored outside the weight tables. */
 function withRest(model: Model, version: number, stored: ReadVersion): Model {
   for (const kind of ['click', 'conversion'] as const) {
     for (const [group, prior] of stored[kind].priors) model[kind].effects.priors.set(group, prior);
@@ -194,7 +197,7 @@ function withRest(model: Model, version: number, stored: ReadVersion): Model {
   };
 }
 
-/** Pairs of a version, and where they belong. Slots: -1 for new ones. */
+/** Pairs of a version with their slots; -1 for new ones. */
 type FoundTable = {
   table: Table;
   features: number[];
@@ -215,7 +218,7 @@ function* findTables({ click, conversion, traffic }: Model, stored: ReadVersion)
   ];
 }
 
-/** Adds features: without pairs they are as none for decisions. */
+/** Adds features. Without pairs they have no effect on decisions. */
 function* find(table: Table, { features: names, counts, ...stored }: StoredTable): Generator<void, FoundTable> {
   const features = names.map((name) => addFeature(table, name));
   const entities = new Int32Array(bytesOf(stored.entities));
@@ -226,7 +229,7 @@ function* find(table: Table, { features: names, counts, ...stored }: StoredTable
   const slots = new Int32Array(entities.length);
   let at = 0;
   for (const [index, feature] of features.entries())
-    for (let left = counts[index] as number; left > 0; left--, at++) {
+    for (let remaining = counts[index] as number; remaining > 0; remaining--, at++) {
       if (at % sliceSize === 0) yield;
       slots[at] = findSlot(table, feature, entities[at] as number);
     }
@@ -236,10 +239,10 @@ function* find(table: Table, { features: names, counts, ...stored }: StoredTable
 function* write({ table, features, counts, entities, first, second, slots }: FoundTable): Generator<void, void> {
   let at = 0;
   for (const [index, feature] of features.entries())
-    for (let left = counts[index] as number; left > 0; left--, at++) {
+    for (let remaining = counts[index] as number; remaining > 0; remaining--, at++) {
       if (at % sliceSize === 0) yield;
-      const known = slots[at] as number;
-      const slot = known === -1 ? slotOf(table, feature, entities[at] as number) : known;
+      const existingSlot = slots[at] as number;
+      const slot = existingSlot === -1 ? slotOf(table, feature, entities[at] as number) : existingSlot;
       setPair(table, slot, first[at] as number, second[at] as number);
     }
 }

@@ -3,33 +3,36 @@ import type { Property } from '../properties.ts';
 import type { Table } from './table.ts';
 
 /**
- * How the properties of a request change the rate of an offer: a log-linear regression. The effect of a property, such
- * as `device=mobile`, on an offer is a weight less the average of the offer's weights for that key over its traffic, so
- * that effects say nothing of the rate itself: what all of an offer's users have in common has no effect. Weights are
- * independent normal distributions; the table has their means, and the successes expected of their trials.
+ * Effects of a request's properties on the rate of an offer: a log-linear regression. The effect of a property, such as
+ * `device=mobile`, on an offer is a weight minus the average of the offer's weights for that key over its traffic. So
+ * effects do not contain the rate itself: a property that all users of an offer share has no effect. Weights have
+ * independent normal distributions; the table contains their means, and the expected successes of their trials.
  */
 export type Effects = {
   weights: Table;
-  /** Variance of a weight before data, by group, estimated from the group's weights; 0: closed, nothing is learned. */
+  /**
+   * Prior variance of a weight by group, estimated from the group's weights; 0 marks a closed group, which is not
+   * learned.
+   */
   priors: Map<string, number>;
 };
 
-/** A weight that applies to a request, the average that it is compared with, and its prior variance. */
+/** A weight that applies to a request, the average to compare it with, and its prior variance. */
 export type Term = { weight: number; average: number; prior: number };
 
 type Level = { name: string; part: (offer: Offer) => string; entity: (offer: Offer) => number };
 
-/** The offers of a category have an effect in common, and each has its own. */
+/** Levels of effects: one shared by the offers of a category, and one of each offer. */
 export const effectLevels: readonly Level[] = [
   { name: 'category', part: ({ campaign }) => campaign.category, entity: () => 0 },
   { name: 'offer', part: () => '', entity: ({ id }) => id },
 ];
 
-/** The group of the weights of a level for a key. */
+/** Group of the weights of a level for a key. */
 export const groupOf = (level: string, key: string): string => `${level} ${key}`;
 export const keyOf = (group: string): string => group.slice(group.indexOf(' ') + 1);
 
-/** Features. Lengths tell their parts apart, which may be any text. */
+/** Names of features. Lengths separate their parts, which may be any text. */
 const familyName = (level: string, part: string, key: string): string =>
   `${level} ${part.length} ${part} ${key.length} ${key}`;
 export const averageName = (level: string, part: string, key: string): string =>
@@ -37,7 +40,7 @@ export const averageName = (level: string, part: string, key: string): string =>
 export const weightName = (level: string, part: string, { key, value }: Property): string =>
   `${familyName(level, part, key)} ${value}`;
 
-/** What a feature is; null: an average. */
+/** Parses a feature; null for an average. */
 export function readWeightName(name: string): { level: string; key: string; value: string; average: string } | null {
   const level = name.slice(0, name.indexOf(' '));
   if (level === 'average') return null;
@@ -52,21 +55,21 @@ export function readWeightName(name: string): { level: string; key: string; valu
   };
 }
 
-/** The end of a text that begins with its length. */
+/** End of a text that begins with its length. */
 function endOfText(name: string, from: number): number {
   const start = name.indexOf(' ', from) + 1;
   return start + Number(name.slice(from, start - 1));
 }
 
-/** Most that properties together make of a rate, up and down (logarithm): 150 times as much. */
+/** Maximum combined effect of properties on a rate, up and down (logarithm): a factor of 150. */
 const maxEffect = 5;
 
 export const bounded = (effect: number): number => Math.min(maxEffect, Math.max(-maxEffect, effect));
 
-/** Expected successes that a weight of an earlier release remembers (count). */
+/** Number of expected successes that a weight of an earlier release remembers. */
 const remembered = 300;
 
-/** Mean and variance of a term's effect, and its input: the share of the offer's traffic that has another value. */
+/** Mean and variance of a term's effect, and its input: the share of the offer's traffic with another value. */
 export function effectOf({ first, second }: Table, { weight, average, prior }: Term) {
   const all = second[average] as number;
   const own = second[weight] as number;

@@ -1,19 +1,22 @@
 import type { Offer } from '../../catalog/types.ts';
 import { findSlot, type Table } from './table.ts';
 
-/*
- * The rate of an offer at a placement in models of earlier releases: decisions of the last week can be made again.
- * Tables hold pairs of successes and exposure (trials, weighed by position and user). Each level is the prior of the
- * next, without what the next one counts itself.
+/**
+ * Rate of an offer at a placement in models of earlier releases, for making decisions of the last week again. Tables
+ * contain pairs of successes and exposure (trials, weighted by position and user). Each level is the prior of the next
+ * one, without the counts of that one.
  */
 
-/** A Gamma distribution: its mean, and its shape, which is the successes it is worth. */
+/** A Gamma distribution: its mean, and its shape, which is its weight in successes. */
 export type Rate = { mean: number; shape: number };
 
 type Level = {
   feature: (offer: Offer, place: string) => string;
   entity: (offer: Offer) => number;
-  /** A level below takes it for worth so many successes at most: how much offers of one category and so on differ. */
+  /**
+   * Maximum weight, in successes, that a level below gives it. It expresses how much the offers of a category differ,
+   * for example.
+   */
   maxShape: number;
 };
 
@@ -21,7 +24,7 @@ const noEntity = (): number => 0;
 
 const offerAt = (place: string): string => `offer at ${place}`;
 
-/** From the widest on. */
+/** Levels, widest first. */
 const levels: readonly Level[] = [
   { feature: () => 'all', entity: noEntity, maxShape: 2 },
   { feature: ({ campaign }) => `category ${campaign.category}`, entity: noEntity, maxShape: 3 },
@@ -35,14 +38,17 @@ const levels: readonly Level[] = [
   },
 ];
 
-/** The place of the level that has what an offer counts everywhere. */
+/** Index of the level with the offer's counts at all placements. */
 const ofOffer = levels.length - 2;
 
-/** The slots of an offer at a placement, from the widest level on. -1: nothing is counted there. */
+/** Slots of an offer at a placement, widest level first; -1 if there are no counts. */
 export const rateSlots = (table: Table, offer: Offer, place: string): number[] =>
   levels.map(({ feature, entity }) => findSlot(table, table.indexOf.get(feature(offer, place)) ?? -1, entity(offer)));
 
-/** The rate that the counts of slots from `rateSlots` say. @param startRate where nothing is known */
+/**
+ * Rate from the counts in slots of `rateSlots`.
+ * @param startRate rate if nothing is known
+ */
 export function rateOf({ first, second }: Table, slots: readonly number[], startRate: number): Rate {
   let mean = startRate;
   let shape = 1;
@@ -59,22 +65,22 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
   return { mean, shape };
 }
 
-/** Feature with the successes of an offer, and its trials that were old enough for most successes to have come. */
+/** Feature with the successes of an offer, and its trials that are old enough for most successes to have come. */
 export const agedFeature = 'aged';
 
-/** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. */
+/** Minimum number of aged trials for an offer to be proven. With fewer, even a rate of 1 is possible. */
 const provingTrials = 20;
 
-/** How far above the estimate a rate may be (standard deviations): above the mean, and above the own events only. */
+/** Number of standard deviations for a high estimate: above the mean, and above the offer's own events. */
 const highDeviations = { mean: 2, own: 3 };
 
-/** Successes that may have been expected where `count` came. */
+/** High estimate of the expected successes where `count` were observed. */
 const highCount = (count: number): number => count + 1 + highDeviations.own * Math.sqrt(count + 1);
 
 /**
- * Highest plausible rate of an offer, from its aged trials and the distribution of its rate; 1 until it is proven.
- * Money is reserved by it.
- * @param mostTrials trials of the offer that count at most
+ * Highest plausible rate of an offer, from its aged trials and the distribution of its rate; 1 until it is proven. It
+ * is used to reserve money.
+ * @param mostTrials maximum number of the offer's trials that count
  */
 export function highRateOf(table: Table, { id }: Offer, mostTrials: number, { mean, shape }: Rate): number {
   const aged = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
@@ -83,6 +89,6 @@ export function highRateOf(table: Table, { id }: Offer, mostTrials: number, { me
   return Math.min(1, Math.max(mean * (1 + highDeviations.mean / Math.sqrt(shape)), possible));
 }
 
-/** Trials of an offer in a model of an earlier release, weighed by how likely they were looked at. */
+/** Trials of an offer in a model of an earlier release, weighted by the probability that they were seen. */
 export const exposureOf = ({ second }: Table, slots: readonly number[]): number | null =>
   (slots[ofOffer] as number) === -1 ? null : (second[slots[ofOffer] as number] as number);

@@ -1,24 +1,25 @@
 /**
- * Pairs of numbers by feature and entity, such as `offer device=mobile` and an offer's id: what a model has learned.
- * In arrays, because there may be a million, and of single precision, so that a stored model is the same bit for bit.
+ * Pairs of numbers by feature and entity, such as `offer device=mobile` and an offer's id: the learned data of a model.
+ * They are in arrays, because there may be a million, and have single precision, so that a stored model is the same bit
+ * for bit.
  */
 export type Table = {
-  /** By index; more are added, none is removed. */
+  /** Features by index. New ones are appended, and none is removed. */
   readonly features: string[];
   readonly indexOf: Map<string, number>;
-  /** For each feature: slots by entity. */
+  /** Slots by entity, for each feature. */
   readonly slots: Map<number, number>[];
   size: number;
   featureOf: Int32Array;
   entityOf: Int32Array;
   first: Float32Array;
   second: Float32Array;
-  /** Slots that were changed since the set was last emptied; null: not noted. */
+  /** Slots that changed since the set was last emptied; null if changes are not recorded. */
   changed: Set<number> | null;
 };
 
 const firstLength = 64;
-/** Arrays that are full become so many times as long. */
+/** Growth factor of full arrays. */
 const growth = 1.25;
 
 export const createTable = (): Table => ({
@@ -33,23 +34,23 @@ export const createTable = (): Table => ({
   changed: null,
 });
 
-/** The index of a feature, which is added unless it is known. */
+/** Returns the index of a feature, and adds the feature if it is new. */
 export function addFeature({ features, indexOf, slots }: Table, name: string): number {
-  const known = indexOf.get(name);
-  if (known !== undefined) return known;
+  const existing = indexOf.get(name);
+  if (existing !== undefined) return existing;
   indexOf.set(name, features.length);
   slots.push(new Map());
   return features.push(name) - 1;
 }
 
-/** The slot of a pair; -1: there is none. */
+/** Slot of a pair; -1 if there is none. */
 export const findSlot = ({ slots }: Table, feature: number, entity: number): number =>
   slots[feature]?.get(entity) ?? -1;
 
-/** The slot of a pair, which is added unless it is known. */
+/** Returns the slot of a pair, and adds the pair if it is new. */
 export function slotOf(table: Table, feature: number, entity: number): number {
-  const known = findSlot(table, feature, entity);
-  if (known !== -1) return known;
+  const existing = findSlot(table, feature, entity);
+  if (existing !== -1) return existing;
   const slot = table.size;
   if (slot === table.first.length) grow(table);
   table.slots[feature]?.set(entity, slot);

@@ -3,12 +3,12 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { learningLock, type Progress, readProgress, writeProgress } from '../progress.ts';
 import { insertVersion, type NewVersion, newestVersion } from '../versions.ts';
 
-/** A learner that was not heard of for this long leads no longer (milliseconds). */
+/** Time without a heartbeat after which a learner no longer leads (milliseconds). */
 const leadMs = 30_000;
 
 const lock = (executor: Executor): Promise<unknown> => executor.query(`select pg_advisory_xact_lock(${learningLock})`);
 
-/** Time of the database (epoch milliseconds): the clocks of processes may differ. */
+/** Time of the database (epoch milliseconds), because the clocks of processes may differ. */
 export async function databaseNow(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ now_ms: number }>(
     'select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms',
@@ -16,19 +16,22 @@ export async function databaseNow(executor: Executor): Promise<number> {
   return rows[0]?.now_ms ?? 0;
 }
 
-/** Leads from now on, unless another learner does. @returns whether it leads */
+/**
+ * Takes the lead unless another learner has it.
+ * @returns whether it leads
+ */
 export const takeLead = (pool: pg.Pool, id: string): Promise<boolean> =>
   transaction(pool, async (executor) => {
     await lock(executor);
     const [progress, nowMs] = [await readProgress(executor), await databaseNow(executor)];
     const { lead } = progress;
-    // The clock of the database may have been set back: a time that is far ahead is no more trusted than an old one.
+    // The clock of the database may have been set back, so a time far in the future is no more valid than an old one.
     if (lead !== null && lead.id !== id && Math.abs(nowMs - lead.atMs) <= leadMs) return false;
     await writeProgress(executor, { ...progress, lead: { id, atMs: nowMs } });
     return true;
   });
 
-/** Whether a learner still leads, and no other stored a version. */
+/** Whether a learner still leads, and no other one stored a version. */
 export async function isLeading(executor: Executor, id: string, version: number): Promise<boolean> {
   const { lead } = await readProgress(executor);
   return lead?.id === id && (await newestVersion(executor)) === version;
@@ -45,12 +48,15 @@ export const endLead = (pool: pg.Pool, id: string): Promise<void> =>
 type Next = {
   versions: readonly NewVersion[];
   next: Progress;
-  /** Progress that the run began with. */
+  /** Progress at the start of the run. */
   before: Progress;
   nowMs: number;
 };
 
-/** Stores versions and progress, unless another process changed the progress since. @returns whether it did */
+/**
+ * Stores versions and progress, unless another process changed the progress.
+ * @returns whether they were stored
+ */
 export const storeNext = (pool: pg.Pool, { versions, next, before, nowMs }: Next): Promise<boolean> =>
   transaction(pool, async (executor) => {
     await lock(executor);

@@ -16,36 +16,36 @@ import { createEventReader, type LearningCatalog } from './read-events.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: LearningCatalog; now: () => number };
 
-/** Result of a run: rows that were taken in, and whether no further ones wait. null: another process learns. */
+/** Result of a run: the number of rows, and whether no more are waiting. Null if another process learns. */
 type Learned = { rows: number; complete: boolean } | null;
 
 export type Learner = { learn: () => Promise<Learned>; stop: () => Promise<void> };
 
-/** Rows below which the transactions of a batch held few (count). */
+/** Number of rows below which the transactions of a batch count as sparse. */
 const fewRows = 5000;
 
-/** A fit is followed by a pause of at least so many times its duration, up to a maximum (milliseconds). */
+/** Minimum pause after a fit as a multiple of its duration, and maximum pause (milliseconds). */
 const [pausePerFit, maxPauseMs] = [10, 10_000];
 
-/** Rows read between two pauses of the event loop (count): about a millisecond of work. */
+/** Number of rows processed between two pauses of the event loop: about a millisecond of work. */
 const sliceSize = 50;
 
-/** A session of this process that leads, and what it was last stored with. */
+/** Session of this process while it leads, with the state that was last stored. */
 type Leading = {
   thread: FitThread;
   version: number;
-  /** Whether the next version must be stored as a whole. */
+  /** Whether the next version must be stored as a whole model. */
   isFirst: boolean;
-  /** Rows that were taken in since the last fit. */
+  /** Number of rows added since the last fit. */
   unfitted: number;
   nextFitMs: number;
 };
 
 /**
- * Learns from committed rows. One of any number of processes leads; the others take over where it is not heard of. The
- * leader reads rows in short transactions and hands them to a thread, which keeps the newest ones and fits the model to
- * them; a version is stored in another transaction, with how far rows were read. After a failure the learner forgets
- * what it had in memory, reads the newest rows again, and takes fewer of them at a time.
+ * Learns from committed rows. One of several processes leads; another one takes over when its heartbeat stops. The
+ * leader reads rows in short transactions and passes them to a thread, which keeps the newest ones and fits the model
+ * to them. A version is stored in a separate transaction together with the progress. After a failure, the learner
+ * discards its memory, reads the newest rows again, and uses smaller batches.
  */
 export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   const id = randomUUID();
@@ -120,10 +120,10 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   };
 }
 
-/** Starts a thread with the newest version, and has it take in the newest rows that were read before. */
+/** Starts a thread with the newest version, and feeds it the newest rows that were read before. */
 async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof firstLimits): Promise<Leading> {
   const version = await newestVersion(pool);
-  // A version that is missing or broken is learned anew.
+  // If a version is missing or broken, the model is learned again.
   const model = await loadVersion(pool, version).catch(() => null);
   const progress = await readProgress(pool);
   const body = model === null || version === 0 ? null : await packModel(model);
@@ -144,7 +144,10 @@ async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof fir
   return { thread, version, isFirst: true, unfitted: 1, nextFitMs: 0 };
 }
 
-/** Hands rows to the thread. @param isKnown whether the model knows their sales already */
+/**
+ * Passes rows to the thread.
+ * @param isKnown whether the model already includes their sales
+ */
 async function takeAll(
   thread: FitThread,
   catalog: LearningCatalog,
@@ -166,7 +169,10 @@ async function takeAll(
   if (events.length > 0) await send();
 }
 
-/** Fits, unless the last fit was a short while ago. @returns null where there is nothing to be taken in */
+/**
+ * Fits, unless the last fit was a short time ago.
+ * @returns null if there is nothing to learn
+ */
 async function fitNext(
   leading: Leading,
   { traffic }: Progress,
@@ -184,7 +190,7 @@ async function fitNext(
   return result;
 }
 
-/** Marks are kept for this long (milliseconds): a learner that starts reads rows again from one of them. */
+/** Retention of marks (milliseconds). A starting learner reads rows again from one of them. */
 const marksMs = 8 * dayMs;
 
 type Input = { progress: Progress; end: string; databaseMs: number; batch: Batch };
@@ -205,12 +211,12 @@ function nextProgress(
   };
 }
 
-/** A leader notes that it leads this often (milliseconds). */
+/** Interval of the leader's heartbeat (milliseconds). */
 const renewMs = 10_000;
 
 const isOld = ({ lead }: Progress, nowMs: number): boolean => lead === null || Math.abs(nowMs - lead.atMs) > renewMs;
 
-/** All transactions before this one have ended. */
+/** The transaction before which all transactions have ended. */
 async function oldestOpen(executor: Executor): Promise<string> {
   const { rows } = await executor.query<{ xid: string }>('select pg_snapshot_xmin(pg_current_snapshot())::text as xid');
   return (rows[0] as { xid: string }).xid;

@@ -15,21 +15,23 @@ export type Observation = {
   time_zone: string | null;
   loyalty: string | null;
   revenue_micros: number;
-  /** Currency of `revenue_micros`; null: no revenue, or stored by an earlier release in the campaign's currency. */
+  /**
+   * Currency of `revenue_micros`; null without revenue, or for the campaign's currency if an earlier release stored it.
+   */
   currency: string | null;
   session_ms: number;
   at_ms: number;
-  /** From the impression to the click, from the click to the conversion; null: there is no such event. */
+  /** Time from the impression to the click, or from the click to the conversion; null if there is no such event. */
   delay_ms: number | null;
 };
 
-/** Rows of transactions from one on, before another. */
+/** Rows of transactions from `from` to before `to`. */
 export type Range = { from: string; to: string };
 
 const writtenIn = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
-/** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
+/** One index probe per row: `offset 0` prevents a join that reads whole partitions. */
 const sessionOf = `cross join lateral (
   select placement, device, os, country, custom, decision, offer_ids, created_at from sessions
   where day = t.day and id = t.session_id and not dev offset 0
@@ -46,15 +48,17 @@ const columns = `t.session_id::text as session_id, t.publisher_id, t.offer_id,
   s.decision::json -> 3 ->> 'timeZone' as time_zone, s.decision::json -> 3 ->> 'loyalty' as loyalty,
   (extract(epoch from s.created_at) * 1000)::float8 as session_ms`;
 
-/* Found by the index of new rows, never by reading a table from end to end. */
+/** Uses the index of new rows, never a sequential scan. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
 const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
 
-/** Transactions of a part of a range (counts): `most`, but fewer, not below `least`, where they hold more events. */
+/**
+ * Number of transactions in a part of a range: `most`, or fewer, but not below `least`, if they contain more events.
+ */
 type Part = { rows: number; least: number; most: number };
 
-/** Where the part of a range ends that is to be read at once: many transactions may hold little, or much. */
+/** End of the part of a range to read at once, because many transactions may contain few or many rows. */
 export async function endOfRange(
   executor: Executor,
   { from, to }: Range,
@@ -66,14 +70,14 @@ export async function endOfRange(
   }
 }
 
-/** Whether a range holds more events than a count. */
+/** Whether a range has more events than a number. */
 export async function hasMoreEvents(executor: Executor, { from, to }: Range, count: number): Promise<boolean> {
   await executor.query(settingsSql);
   const text = `select from events t where ${writtenIn} offset $3 limit 1`;
   return (await executor.query({ name: 'learn_more_events', text, values: [from, to, count] })).rowCount === 1;
 }
 
-/** Counted events of a kind in the order of their sessions. */
+/** Reads counted events of a kind in the order of their sessions. */
 export async function readEvents(
   executor: Executor,
   kind: 'impression' | 'click',
@@ -91,7 +95,7 @@ export async function readEvents(
   return rows;
 }
 
-/** Conversions that were booked. One that is taken back later is not unlearned: it was wanted. */
+/** Reads booked conversions. A conversion that is voided later is not unlearned, because the user wanted the offer. */
 export async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
   await executor.query(settingsSql);
   const { rows } = await executor.query<Observation>({
@@ -107,7 +111,7 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
 /** Requests of a publisher in an hour (hours since the epoch). */
 export type RequestCount = { publisher_id: number; hour: number; requests: number };
 
-/** Requests that were answered, in the order of their hours. */
+/** Reads answered requests in the order of their hours. */
 export async function readRequests(executor: Executor, { from, to }: Range): Promise<RequestCount[]> {
   if (from === to) return [];
   await executor.query(settingsSql);
@@ -121,7 +125,7 @@ export async function readRequests(executor: Executor, { from, to }: Range): Pro
   return rows;
 }
 
-/** Events that are looked through for publishers (count). */
+/** Maximum number of events that are searched for publishers. */
 const maxWaiting = 1000;
 
 /** Publishers of counted events that were written since a transaction, and are older than a time. */

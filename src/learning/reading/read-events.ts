@@ -7,12 +7,15 @@ import type { Observation } from './observations.ts';
 
 export type LearningCatalog = Pick<CatalogStore, 'current'>;
 
-/** Positions from this one on are taken for equal. */
+/** Positions from this one on are treated as equal. */
 const maxPosition = 10;
 
 const whatOf = { impression: 'seen', click: 'clicked', conversion: 'converted' } as const;
 
-/** Returns what converts an observation into an event to learn from; null: the offer or its publisher was removed. */
+/**
+ * Returns a function that converts an observation to an event to learn from, or null if the offer or its publisher was
+ * removed.
+ */
 export function createEventReader(catalog: LearningCatalog): (observation: Observation) => LearnEvent | null {
   const { offers, publishers } = catalog.current();
   return (row) => {
@@ -42,13 +45,13 @@ export function createEventReader(catalog: LearningCatalog): (observation: Obser
   };
 }
 
-/** Identifies an offer in a session: the random end of the session's id, and the id of the offer. */
+/** Id of an offer in a session, computed from the random end of the session's id and the offer's id. */
 const rowIdOf = ({ session_id: session, offer_id: offer }: Observation): number =>
   (Number.parseInt(session.slice(-12), 16) + ((offer * 2_654_435_761) % 2 ** 48)) % 2 ** 52;
 
 /**
- * The sale of a conversion that pays a share of it, in millionths of a percent. Sales in another currency than the
- * campaign's are left out, so that the average sale is of one currency.
+ * Sale of a conversion that pays a share of it, in millionths of a percent. Sales in another currency than the
+ * campaign's are ignored, so that the average sale has one currency.
  */
 function saleOf(
   { kind, revenue_micros: revenueMicros, currency }: Observation,

@@ -4,8 +4,8 @@ import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { PerkStages, PerkStagesQuery } from '../../reports/perk-stages.ts';
 
 /**
- * Counts from the rows of sessions, which are kept RETENTION_RAW_DAYS: there is a row of perks only where a user
- * touched one, so few are read. Development sessions do not count.
+ * Counts from the rows of sessions, which are stored for RETENTION_RAW_DAYS. A session has a row of perks only if the
+ * user touched one, so few rows are read. Dev sessions are not counted.
  */
 export async function countPerkStages(executor: Executor, query: PerkStagesQuery): Promise<PerkStages> {
   const { publisherId, fromMs, untilMs, texts, campaigns, offers, attribute } = query;
@@ -18,9 +18,12 @@ export async function countPerkStages(executor: Executor, query: PerkStagesQuery
     campaigns,
     offers,
   ];
-  const given = (value: unknown): string => `$${values.push(value)}`;
-  const conditions = Object.entries(texts).map(([name, list]) => `and coalesce(s.${name}, '') = any(${given(list)})`);
-  if (attribute !== null) conditions.push(`and s.custom ->> ${given(attribute.key)} = any(${given(attribute.values)})`);
+  const parameter = (value: unknown): string => `$${values.push(value)}`;
+  const conditions = Object.entries(texts).map(
+    ([name, list]) => `and coalesce(s.${name}, '') = any(${parameter(list)})`,
+  );
+  if (attribute !== null)
+    conditions.push(`and s.custom ->> ${parameter(attribute.key)} = any(${parameter(attribute.values)})`);
   const { rows } = await executor.query<PerkStages>(
     `select count(*)::int as selected, count(*) filter (where wrapped_at is not null)::int as confirmed,
       count(*) filter (where wrapped_at is not null and exists (

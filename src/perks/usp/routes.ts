@@ -25,7 +25,7 @@ const sessionPath = '/sdk/v4/usp/session/:session_id.json';
 const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
-/** The five calls of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/** Routes of User Selected Perks (docs/interface.md#user-selected-perks). */
 export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: Authenticator<Caller> }): Promise<void> {
   const usp = createUspService(deps);
   const preValidation = auth.requireKey('ads/offers');
@@ -103,7 +103,10 @@ function callOf(request: FastifyRequest, sessionId: string): UspCall {
   return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
 }
 
-/** @throws AppError invalid_request, campaign_not_in_session */
+/**
+ * Parses a change.
+ * @throws AppError invalid_request, campaign_not_in_session
+ */
 function changeOf({
   selected = [],
   unselected = [],
@@ -112,7 +115,10 @@ function changeOf({
   return (session) => ({ selected: shownIn(session, selected), unselected: shownIn(session, unselected) });
 }
 
-/** @throws AppError invalid_request when an id is in both lists */
+/**
+ * Rejects contradictory changes.
+ * @throws AppError invalid_request if an id is in both lists
+ */
 function refuseContradiction(selected: readonly number[], unselected: readonly number[]): void {
   if (!selected.some((id) => unselected.includes(id))) return;
   const message = 'must not contain a campaign of /selected';
@@ -120,14 +126,14 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 }
 
 /**
- * The ids of campaigns that the session showed. Any other is an unknown campaign, whether it exists or not
- * (docs/reference/access-and-errors.md#unknown-campaigns).
- * @param given as the path or the body has them
+ * Ids of campaigns that the session showed. Any other one is an unknown campaign, whether it exists or not
+ * (docs/interface.md#unknown-campaigns).
+ * @param given ids as in the path or the body
  * @throws AppError campaign_not_in_session (404)
  */
 const shownIn = ({ campaignIds }: UspSession, given: readonly (number | string)[]): number[] =>
   given.map((text) => {
-    const id = campaignIds.find((shown) => String(shown) === String(text));
+    const id = campaignIds.find((campaignId) => String(campaignId) === String(text));
     if (id === undefined) throw new AppError('campaign_not_in_session');
     return id;
   });

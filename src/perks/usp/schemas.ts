@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { couponSchema } from '../../coupons/coupon.ts';
 import { exactNumber } from '../../platform/http/schemas.ts';
 
-/** Any text: one that no fetch could have is just another user's. Numbers are taken as text. */
+/** Any text. A text that no fetch could have is just another user's. Numbers are accepted as text. */
 const userId = Type.Optional(
   Type.Union([Type.String({ maxLength: 256 }), exactNumber], {
     description:
@@ -10,7 +10,7 @@ const userId = Type.Optional(
   }),
 );
 
-/** Campaign ids of one change (count); an answer never shows more than 10. */
+/** Maximum number of campaign ids in a change. A response never shows more than 10. */
 const maxIds = 100;
 
 const campaignIds = (description: string) =>
@@ -64,7 +64,7 @@ export const actionBody = Type.Object({
   language: Type.Optional(Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' })),
 });
 
-/** The session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/** Schema of the session view (docs/interface.md#user-selected-perks). */
 export const sessionView = Type.Object(
   {
     message: Type.String(),

@@ -29,50 +29,54 @@ import {
   type UspSession,
 } from '../usp-sessions.ts';
 
-/** The session of a call and its caller. `pubUserId` null: not given. */
+/** Session of a call and its caller. `pubUserId` is null if it is missing. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; trace: Trace | null };
 
-/** The change that a call requests; gets the session, so that it can refuse campaigns that are not in it. */
+/** Returns the change that a call requests. It gets the session, so that it can reject campaigns that are not in it. */
 type ChangeOf = (session: UspSession) => SelectionChange;
 
 export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
   change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
-  /** After the change. Idempotent: a wrapped session is answered unchanged, and no webhook is sent again. */
+  /**
+   * Applies the change and wraps the session. Idempotent: a wrapped session is returned unchanged, and no webhook is
+   * sent again.
+   */
   wrap: (call: UspCall, changeOf: ChangeOf, recipient: Recipient | null) => Promise<SessionData>;
 };
 
-/** The `data` of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/** `data` of the session view (docs/interface.md#user-selected-perks). */
 type SessionData = ReturnType<typeof viewOf>;
 
-/** What a batch of wraps is written with. */
+/** Dependencies for writing a batch of wraps. */
 type WrapDeps = {
   pool: pg.Pool;
   tokens: TokenCodec;
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
-  /** null: no messages are sent. */
+  /** Messages; null if none are sent. */
   messages: PerkMessages | null;
 };
 
-/** What the calls take. `now`: epoch milliseconds. */
+/** Dependencies of the calls. `now` returns epoch milliseconds. */
 export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchMeters; now: () => number };
 
 /** How long after the fetch a session can be changed and wrapped (milliseconds). */
 const openForMs = dayMs;
 
 /**
- * The calls of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). Errors: session_not_found,
+ * Creates the calls of User Selected Perks (docs/interface.md#user-selected-perks). Errors: session_not_found,
  * pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;
-  // For what is asked of the database directly: batches fail fast by themselves.
+  // For direct queries to the database; batches fail fast by themselves.
   const failFast = createFailFast(dbHealth);
-  // Those of concurrent calls at once: a statement for each was two thirds of what a wrap took PostgreSQL.
+  // Reads the sessions of concurrent calls together. A statement for each took two thirds of a wrap's time in
+  // PostgreSQL.
   const sessions = createBatcher<SessionKey, UspSession | null>({
-    write: (asked) => findUspSessions(pool, asked),
+    write: (keys) => findUspSessions(pool, keys),
     dbHealth,
   });
   const wraps = createBatcher({
@@ -83,7 +87,8 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   });
 
   async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {
-    // The SDK id is public: who calls with it shows by the user that the session is theirs. An API key needs no proof.
+    // The SDK id is public, so its callers must prove by the user id that the session is theirs. An API key needs no
+    // proof.
     if (caller.key === null && pubUserId === null) throw new AppError('pub_user_id_required');
     const id = sessionId.toLowerCase();
     // A forged id can have a time beyond PostgreSQL's dates.
@@ -92,7 +97,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     if (session === null) throw new AppError('session_not_found');
     const resources = caller.key?.restrictions?.resources ?? null;
     if (resources !== null && !isWithin(session, resources)) throw new AppError('session_not_found');
-    // Before any other error, so that another user learns nothing about the session.
+    // This precedes any other error, so that another user learns nothing about the session.
     const hasUser = session.usp || session.pubUserId !== null;
     const isForeign = pubUserId !== null && hasUser && pubUserId !== session.pubUserId;
     if (isForeign) throw new AppError('session_not_found');
@@ -101,7 +106,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     return session;
   }
 
-  /** With the codes that it gave, once it is wrapped. */
+  /** View of a session, with its codes once it is wrapped. */
   async function view(session: UspSession, { caller }: UspCall): Promise<SessionData> {
     const context = { coupons: written.coupons, offers: caller.snapshot.offers };
     const selection = { session, selected: session.selected };
@@ -114,24 +119,24 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
 
   async function change(call: UspCall, changeOf: ChangeOf): Promise<SessionData> {
     const session = await find(call);
-    const wanted = changeOf(session);
+    const requestedChange = changeOf(session);
     if (session.wrappedAt !== null) throw new AppError('session_wrapped');
     if (isExpired(session, now())) throw new AppError('session_expired');
-    const selected = await failFast(() => changeSelection(pool, session, wanted));
+    const selected = await failFast(() => changeSelection(pool, session, requestedChange));
     if (selected === null) throw new AppError('session_wrapped');
     const context = { coupons: written.coupons, offers: call.caller.snapshot.offers };
     if (hasCodes({ session, caller: call.caller }))
-      await failFast(() => holdSelected(pool, context, session, wanted, now()));
+      await failFast(() => holdSelected(pool, context, session, requestedChange, now()));
     return viewOf({ ...session, selected }, now(), noCoupons);
   }
 
   async function wrap(call: UspCall, changeOf: ChangeOf, recipient: Recipient | null): Promise<SessionData> {
     const session = await find(call);
-    const wanted = changeOf(session);
+    const requestedChange = changeOf(session);
     if (session.wrappedAt !== null) return view(session, call);
     if (isExpired(session, now())) throw new AppError('session_expired');
-    if (wanted.selected.length + wanted.unselected.length > 0)
-      await failFast(() => changeSelection(pool, session, wanted));
+    if (requestedChange.selected.length + requestedChange.unselected.length > 0)
+      await failFast(() => changeSelection(pool, session, requestedChange));
     const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace, recipient });
     return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.coupons);
   }
@@ -139,7 +144,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   return { get, change, wrap };
 }
 
-/** Whether a session showed nothing beyond what a key is limited to. */
+/** Whether everything that a session showed is within the resources of a key. */
 const isWithin = ({ placement, campaignIds }: UspSession, { campaigns, placements }: KeyResources): boolean =>
   (placements === null || placements.has(placement)) &&
   (campaigns === null || campaignIds.every((id) => campaigns.has(id)));
@@ -170,19 +175,19 @@ type Wrap = {
   caller: Caller;
   nowMs: number;
   trace: Trace | null;
-  /** Whom the perks are mailed to; null: nobody. */
+  /** Recipient of the e-mail with the perks; null for none. */
   recipient: Recipient | null;
 };
 
 /**
- * Wraps sessions, stores their selections for the reports and enqueues their webhooks, all in one transaction.
- * @returns for each, the wrapped session and what codes it gave; null where another call was first
+ * Wraps sessions, stores their selections for the reports, and enqueues their webhooks, all in one transaction.
+ * @returns for each the wrapped session with its codes, or null if another call was first
  */
 async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapResult | null)[]> {
-  const firsts = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
+  const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
   const { wrapped: selections, coupons } = await transaction(deps.pool, async (executor) => {
-    const wrapped = await markWrapped(executor, firsts);
-    const done = firsts.flatMap((item) => {
+    const wrapped = await markWrapped(executor, firstBySession);
+    const done = firstBySession.flatMap((item) => {
       const selected = wrapped.get(item.session.id);
       return selected === undefined ? [] : [{ selected, ...item }];
     });
@@ -209,14 +214,14 @@ async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapR
     return { wrapped, coupons };
   });
   return items.map((item) => {
-    const selected = firsts.includes(item) ? selections.get(item.session.id) : undefined;
+    const selected = firstBySession.includes(item) ? selections.get(item.session.id) : undefined;
     if (selected === undefined) return null;
     const session = { ...item.session, selected, wrappedAt: new Date(item.nowMs) };
     return { session, coupons: coupons.get(session.id) ?? noCoupons };
   });
 }
 
-/** Whether an offer that the session showed has codes. */
+/** Whether the session showed an offer with codes. */
 const hasCodes = ({ session, caller: { snapshot } }: { session: UspSession; caller: Caller }): boolean =>
   session.offerIds.some((id) => (snapshot.offers.get(id)?.coupon ?? null) !== null);
 
@@ -245,7 +250,7 @@ function payloadOf(
   return buildUspPayload(session, selected, context);
 }
 
-/** The events of the selected perks, for the reports. */
+/** Events of the selected perks, for the reports. */
 function selectionEvents({ session, selected, nowMs }: Wrapped): PerkEvent[] {
   const { id: sessionId, publisherId, offerIds, campaignIds, dev } = session;
   if (dev) return [];

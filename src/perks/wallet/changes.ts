@@ -14,15 +14,18 @@ type WalletChange = {
   event: WalletEvent;
   item: WalletItem;
   atMs: number;
-  /** Of a developer's session, of which nothing is stored: the webhook is sent once for each offer of the session. */
+  /**
+   * Whether it is from a developer's session, which is not stored. The webhook is sent once for each offer of the
+   * session.
+   */
   dev: boolean;
-  /** The request that makes it. */
+  /** Trace of the request that makes the change. */
   trace: Trace | null;
-  /** The code that the user got with it; undefined: codes do not come with it. */
+  /** Code that the user got with it; undefined if codes are not given with it. */
   coupon: Coupon | undefined;
 };
 
-/** Enqueues the webhook of a change, in the transaction that makes the change: both are committed, or neither. */
+/** Enqueues the webhook of a change in the transaction of the change: both are committed, or neither. */
 export type NotifyChange = (executor: Transaction, change: WalletChange) => Promise<void>;
 
 export const createChangeNotifier =
@@ -37,7 +40,10 @@ export const createChangeNotifier =
     await enqueue(executor, [change]);
   };
 
-/** A developer's session has no row that would show a repeat. The delivery does, as its id is derived from the save. */
+/**
+ * A developer's session has no row that would reveal a repeat. The delivery does, because its id is derived from the
+ * save.
+ */
 function devDeliveryId(event: string, { sessionId, offerId }: WalletItem): string {
   return v7({
     msecs: timeOfUuid7(sessionId),

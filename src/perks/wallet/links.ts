@@ -1,21 +1,24 @@
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
-/** The wallet that a link opens. The user is identified by a keyed hash, so a link reveals nothing. */
+/** Wallet that a link opens. The user is identified by a keyed hash, so a link reveals nothing. */
 export type WalletClaims = {
   publisherId: number;
   userKey: string;
-  /** The offer that the link acts on; 0: the whole wallet. */
+  /** Offer that the link acts on; 0 for the whole wallet. */
   offerId: number;
-  /** End of validity, epoch seconds. */
+  /** End of validity (epoch seconds). */
   expiresS: number;
 };
 
 /** Signed links of one purpose: a link that opens a wallet cannot remove an offer, and vice versa. */
 export type WalletLinks = {
-  /** @returns 63 characters of base64url; the same for the same claims */
+  /**
+   * Creates a link.
+   * @returns 63 characters of base64url; the same for the same claims
+   */
   mint: (claims: WalletClaims) => string;
-  /** The claims of a link we signed that has not expired, or null. */
+  /** Returns the claims of a link with a valid signature that has not expired, or null. */
   read: (token: unknown, nowMs: number) => WalletClaims | null;
 };
 
@@ -46,7 +49,7 @@ export function createWalletLinks(signer: Signer): WalletLinks {
     read: (token, nowMs) => {
       if (typeof token !== 'string' || !pattern.test(token)) return null;
       const bytes = Buffer.from(token, 'base64url');
-      // The last character has two unused bits; only one spelling of a link is valid.
+      // The last character has two unused bits; only the canonical encoding of a link is valid.
       if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
       if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
       const expiresS = bytes.readUIntBE(26, 5);

@@ -10,7 +10,7 @@ import { pageHeaders } from './style.ts';
 /** Pages are not part of the API reference. A malformed query or form is a bad link, not a validation error. */
 const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
-/** The page of a user's saved offers and its buttons. A signed link gives access to one wallet. */
+/** Routes of the page of a user's saved offers. A signed link gives access to one wallet. */
 export async function walletPageRoutes(app: App, deps: WalletDeps): Promise<void> {
   const pages = createPages(deps);
   const headersOf = (style: string) => ({
@@ -44,7 +44,7 @@ type Fields = Record<string, unknown>;
 
 const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 
-/** Relative, so that it works under any name of the server. */
+/** Relative path, so that it works under any host name. */
 function pathOf(link: string, form: Fields): string {
   const language = languageOf(form.language);
   return `${walletPagePath}?t=${link}${language === null ? '' : `&language=${language}`}`;

@@ -9,19 +9,25 @@ import type { SavedOffer } from './saved-offers.ts';
 import { createWalletService, type WalletDeps } from './service.ts';
 import { rules } from './style.ts';
 
-/** Values of a query or a form, not validated. */
+/** Unvalidated values of a query or a form. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The actions of the page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
+/** Actions of the page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
 export type Pages = {
   /**
-   * The page of the link `t`, in the language of the reader; with a tracking token `save`, it offers to save that one.
-   * @returns HTML, its style
+   * Page of the link `t` in the reader's language. With a tracking token `save`, it offers to save that offer.
+   * @returns HTML and its style
    */
   show: (query: Fields) => Promise<{ page: string; style: string }>;
-  /** Removes the offer that the signed `t` names; repeated, it changes nothing. @returns the link to the page */
+  /**
+   * Removes the offer that the signed `t` names. Idempotent.
+   * @returns the link to the page
+   */
   remove: (form: Fields, trace: Trace | null) => Promise<string>;
-  /** Saves the offer of the tracking token `t`. @returns the link to the page */
+  /**
+   * Saves the offer of the tracking token `t`.
+   * @returns the link to the page
+   */
   save: (form: Fields, trace: Trace | null) => Promise<string>;
 };
 
@@ -31,7 +37,7 @@ export function createPages(deps: WalletDeps): Pages {
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
   const removeLinks = createWalletLinks(createSigner(config.tokenKeys, removePurpose));
 
-  /** The offer of the token, if it is this user's and not saved yet. */
+  /** Offer of the token, if it belongs to this user and is not saved yet. */
   async function saveableOf(
     token: unknown,
     owner: WalletClaims,
@@ -53,9 +59,9 @@ export function createPages(deps: WalletDeps): Pages {
       if (link === null || publisher === undefined) throw new AppError('invalid_token');
       if (!publisher.walletEnabled) throw new AppError('wallet_not_enabled');
       const claims = await wallet.ownerByLink(link);
-      const found = await wallet.list(claims);
-      const saveable = await saveableOf(save, claims, found);
-      const offers = found.map((offer) => ({
+      const savedOffers = await wallet.list(claims);
+      const saveable = await saveableOf(save, claims, savedOffers);
+      const offers = savedOffers.map((offer) => ({
         ...offer,
         removeToken: removeLinks.mint({ ...claims, offerId: offer.view.id }),
       }));

@@ -11,7 +11,7 @@ type PageOffer = SavedOffer & { removeToken: string };
 
 export type WalletPage = {
   publisherName: string;
-  /** Of the publisher. */
+  /** Time zone of the publisher. */
   timeZone: string;
   /** Origin of pictures that can be resized. */
   publicUrl: string;
@@ -21,11 +21,14 @@ export type WalletPage = {
   saveable: { title: string; token: string } | null;
 };
 
-/** Where the buttons post to; relative, so that they work under any name of the server. */
+/** Relative targets of the buttons, which work under any host name. */
 export const removePath = '/wallet/remove';
 export const savePath = '/wallet/save';
 
-/** The page with a user's saved offers, in the language of the reader. @returns HTML */
+/**
+ * Renders the page with a user's saved offers in the reader's language.
+ * @returns HTML
+ */
 export function renderWallet({ publisherName, timeZone, publicUrl, style, offers, saveable }: WalletPage): string {
   const title = t('endUser.wallet.title');
   const count = t('endUser.wallet.count', { count: offers.length });
@@ -61,7 +64,7 @@ const savePanel = ({ title, token }: NonNullable<WalletPage['saveable']>): Html 
 <div class="actions"><button class="button main">${t('endUser.wallet.save')}</button></div></form>
 </section>`;
 
-/** The page that follows is in the language of this one. */
+/** Hidden fields. They keep the language for the next page. */
 function hidden(token: string): Html {
   const { language } = reader();
   return html`<input type="hidden" name="t" value="${token}"><input type="hidden" name="language" value="${language}">`;
@@ -85,7 +88,7 @@ ${removeForm(title, removeToken)}
 </div></li>`;
 }
 
-/** The code can be selected as a whole; it reads from left to right in every language. */
+/** The code can be selected as a whole, and is written from left to right in every language. */
 function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>, timeZone: string): Html {
   const until =
     expiresAt === null
@@ -98,7 +101,10 @@ function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>,
 const paragraph = (text: string, className: string): Html =>
   text === '' ? nothing : html`<p class="${className}" dir="auto">${plainText(text)}</p>`;
 
-/** Sanitised again on output: nothing stored is trusted as markup. Headings follow that of the offer. */
+/**
+ * Sanitised again on output, because stored data is never trusted as markup. Headings are nested below that of the
+ * offer.
+ */
 const terms = (markup: string): Html =>
   markup === ''
     ? nothing
@@ -121,12 +127,14 @@ function removeForm(title: string, token: string): Html {
 
 const pictureTypes = ['hero_image', 'offer_image', 'icon_image'] as const;
 
-/** The widest type of picture that the offer has; behind it, or instead of it, the advertiser's initial. */
+/** Widest type of picture that the offer has. Behind it, or instead of it, is the advertiser's initial. */
 function picture(view: OfferView, publicUrl: string): Html {
-  const found = pictureTypes.flatMap((type) => view.creatives.filter((one) => one.creative_type === type))[0];
+  const creative = pictureTypes.flatMap((type) =>
+    view.creatives.filter((candidate) => candidate.creative_type === type),
+  )[0];
   const initial = [...view.advertiser_name][0] ?? '';
-  if (found === undefined) return html`<div class="media" data-initial="${initial}"></div>`;
-  const isResizable = found.url.startsWith(`${publicUrl}/images/`);
-  const src = isResizable ? `${found.url}?width=640&aspect_ratio=3:2` : found.url;
+  if (creative === undefined) return html`<div class="media" data-initial="${initial}"></div>`;
+  const isResizable = creative.url.startsWith(`${publicUrl}/images/`);
+  const src = isResizable ? `${creative.url}?width=640&aspect_ratio=3:2` : creative.url;
   return html`<div class="media" data-initial="${initial}"><img src="${src}" alt="" loading="lazy"></div>`;
 }

@@ -53,7 +53,7 @@ const removeAnswer = Type.Object({
   data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }),
 });
 
-/** Saving by the offer's own URL, and the publisher's view of a wallet (docs/reference/perks-and-wallet.md#wallet). */
+/** Routes for saving by the offer's own URL, and for the publisher's view of a wallet (docs/interface.md#wallet). */
 export async function walletRoutes(
   app: App,
   { auth, ...deps }: WalletDeps & { auth: Authenticator<Caller> },
@@ -69,7 +69,7 @@ export async function walletRoutes(
 /** A malformed query is a bad token, not a validation error: its schema only documents it. */
 const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
-/** Web pages call DELETE as well, after a preflight (docs/reference/fetch-offers.md#request). */
+/** Web pages also call DELETE, after a preflight (docs/interface.md#fetch-offers). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
 const reminderBody = Type.Partial(
@@ -94,7 +94,7 @@ function jsonOrNothing(body: string | Buffer): unknown {
   }
 }
 
-/** The members of a body that ask for a reminder; others, and those of other types, are ignored. */
+/** Fields of a body that request a reminder. Other fields, and values of other types, are ignored. */
 function askedOf(body: unknown) {
   const { consent, email, language } = (typeof body === 'object' && body !== null ? body : {}) as Record<
     string,
@@ -108,7 +108,7 @@ function askedOf(body: unknown) {
 }
 
 async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
-  // Any body is accepted; what is no JSON says nothing.
+  // Any body is accepted; anything but JSON is ignored.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, jsonOrNothing(body)));
   const querystring = Type.Object({
@@ -129,13 +129,13 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) },
   };
   app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
-    const asked = askedOf(request.body);
-    const recipient = asked.consent ? recipientOf(asked, request.headers) : null;
+    const reminderRequest = askedOf(request.body);
+    const recipient = reminderRequest.consent ? recipientOf(reminderRequest, request.headers) : null;
     const walletUrl = await wallet.save(tokenOf(request.query), request.trace, recipient);
     return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
   });
 
-  const found = {
+  const redirect = {
     description: 'To the page with the saved offers, where this one can be saved, too. Nothing is saved by this call.',
   };
   const getSchema = {
@@ -147,7 +147,7 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     querystring,
     response: {
       200: { description: 'That page, once the redirect is followed.' },
-      302: found,
+      302: redirect,
       ...errorAnswers(400, 403),
     },
   };
@@ -183,7 +183,7 @@ async function listRoutes(
     const offers = await Promise.all(
       saved.map(async ({ view, qrUrl, savedAt, state, coupon }) => ({
         ...view,
-        // An expired offer opens the wallet page, which shows that it is.
+        // An expired offer links to the wallet page, which shows that it has expired.
         click_url: state === 'active' ? view.click_url : walletUrl,
         tags: [...view.tags],
         qr_code_img: await qrCodes.make(qrUrl),

@@ -19,25 +19,28 @@ import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-t
 import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from '../wallet-items.ts';
 
-/** `expired`: paused, removed, or its campaign is over; it stays in the wallet without a link. */
+/**
+ * State of a saved offer. `expired` means paused, removed, or of a campaign that is over; it stays in the wallet
+ * without a link.
+ */
 type WalletState = 'active' | 'expired';
 
 /** A saved offer as it is displayed. */
 export type SavedOffer = {
   item: WalletItem;
-  /** Without its QR code, which encodes `qrUrl`. */
+  /** View without its QR code, which encodes `qrUrl`. */
   view: OfferView;
   qrUrl: string;
   savedAt: Date;
   state: WalletState;
-  /** The user's code; null: none. */
+  /** The user's code; null if there is none. */
   coupon: Coupon;
 };
 
-/** `now`: epoch milliseconds. */
+/** Dependencies; `now` returns epoch milliseconds. */
 type SavedOfferDeps = { catalog: CatalogStore; tokens: TokenCodec; config: Config; now: () => number };
 
-/** Builds saved offers from the current catalogue; one that was removed more than a month ago is left out. */
+/** Builds saved offers from the current catalogue, without offers that were removed more than a month ago. */
 export function createSavedOffers({
   catalog,
   tokens,
@@ -49,17 +52,18 @@ export function createSavedOffers({
     const { offers, publishers } = catalog.current();
     return items.flatMap((item) => {
       const { publisherId, campaignId, offerId, sessionId, position } = item;
-      const known = offers.get(offerId);
+      const catalogueOffer = offers.get(offerId);
       const publisher = publishers.get(publisherId);
-      if (known === undefined || publisher === undefined || !isKnownTo(known, publisherId)) return [];
+      if (catalogueOffer === undefined || publisher === undefined || !isKnownTo(catalogueOffer, publisherId)) return [];
       const offer = localise(
-        offerAt(known, now()),
+        offerAt(catalogueOffer, now()),
         item.language === null ? publisher.language : wantedOf(item.language),
         publisher,
       );
       const qrClaims: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const sessionClaims = { ...qrClaims, sessionId, position };
-      // Clicks belong to the session of the save while its token is valid; later to none, like those of a QR code.
+      // Clicks belong to the session of the save while its token is valid; later to no session, like those of a QR
+      // code.
       const token = tokens.mint(checkToken(sessionClaims, now(), eventKinds.click.token) ? sessionClaims : qrClaims);
       const copy = fillCopy(offer.copy, item.macros);
       const view = buildOfferView({ offer, publisher, copy, token, hasUser: true, qrCode: '', publicUrl });
@@ -79,7 +83,7 @@ export function createSavedOffers({
 
 type CouponDeps = { pool: Executor; catalog: CatalogStore; coupons: CouponIssuer; now: () => number };
 
-/** Saved offers with the codes that their user has. */
+/** Adds the user's codes to saved offers. */
 export async function withCoupons(
   { pool, catalog, coupons, now }: CouponDeps,
   saved: readonly SavedOffer[],
@@ -90,7 +94,10 @@ export async function withCoupons(
     return offer === undefined || offer.coupon === null ? [] : [{ ...item, offer, dev: false }];
   });
   if (wants.length === 0) return saved;
-  const found = await coupons.find(pool, wants, now());
-  const byOffer = new Map(wants.map(({ offerId }, index) => [offerId, found[index] ?? null]));
-  return saved.map((one) => ({ ...one, coupon: byOffer.get(one.item.offerId) ?? one.coupon }));
+  const userCoupons = await coupons.find(pool, wants, now());
+  const byOffer = new Map(wants.map(({ offerId }, index) => [offerId, userCoupons[index] ?? null]));
+  return saved.map((savedOffer) => ({
+    ...savedOffer,
+    coupon: byOffer.get(savedOffer.item.offerId) ?? savedOffer.coupon,
+  }));
 }

@@ -2,9 +2,9 @@ import { endMsOf } from '../../catalog/provisioning.ts';
 import type { Offer } from '../../catalog/types.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 
-/** When a saved offer ends for its user: with its campaign, or with the user's code; null: it does not. */
+/** End of a saved offer for its user: that of its campaign, or of the user's code; null if it has no end. */
 export function savedUntilMs({ campaign }: Offer, coupon: Coupon): number | null {
   const ends = [endMsOf(campaign), coupon?.expires_at == null ? null : Date.parse(coupon.expires_at)];
-  const known = ends.filter((end) => end !== null);
-  return known.length === 0 ? null : Math.min(...known);
+  const knownEnds = ends.filter((end) => end !== null);
+  return knownEnds.length === 0 ? null : Math.min(...knownEnds);
 }

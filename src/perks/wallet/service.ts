@@ -23,10 +23,10 @@ import { createSavedOffers, type SavedOffer, withCoupons } from './saved-offers.
 import { savedUntilMs } from './saved-until.ts';
 import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-token.ts';
 
-/** A wallet: all of it belongs to one user of one publisher. */
+/** A wallet, which belongs to one user of one publisher. */
 export type WalletOwner = { publisherId: number; userKey: string };
 
-/** What the wallet works with. `now`: epoch milliseconds. */
+/** Dependencies of the wallet; `now` returns epoch milliseconds. */
 export type WalletDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -35,38 +35,41 @@ export type WalletDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
-  /** null: no messages are sent. */
+  /** Messages; null if none are sent. */
   messages: PerkMessages | null;
   now: () => number;
 };
 
 /**
- * The calls of the wallet (docs/reference/perks-and-wallet.md#wallet). All reject with `unavailable` (503) while the
- * database is.
+ * Calls of the wallet (docs/interface.md#wallet). All reject with `unavailable` (503) while the database is
+ * unavailable.
  */
 export type WalletService = {
   /**
-   * Saves the offer of a tracking token; `recipient` is reminded of it before it ends. @returns the URL of the wallet
-   * page. Errors: invalid_token, wallet_not_enabled
+   * Saves the offer of a tracking token. `recipient` gets a reminder before it ends.
+   * @returns the URL of the wallet page. Errors: invalid_token, wallet_not_enabled
    */
   save: (token: unknown, trace: Trace | null, recipient?: Recipient | null) => Promise<string>;
-  /** The URL of the wallet page of the token's user; nothing is saved. Errors as `save`. */
+  /** URL of the wallet page of the token's user; nothing is saved. Errors as for `save`. */
   pageOf: (token: unknown) => Promise<string>;
-  /** Verifies a token; nothing is saved. Errors as `save`. */
+  /** Verifies a token; nothing is saved. Errors as for `save`. */
   verify: VerifySaveToken;
   list: (owner: WalletOwner) => Promise<readonly SavedOffer[]>;
-  /** The URL of the owner's wallet page, the same all day; valid for 59 to 60 days. */
+  /** URL of the owner's wallet page, the same all day; valid for 59 to 60 days. */
   pageFor: (owner: WalletOwner) => string;
-  /** @returns false when it was not there */
+  /**
+   * Removes an offer.
+   * @returns false if it was not there
+   */
   remove: (owner: WalletOwner, offerId: number, trace: Trace | null) => Promise<boolean>;
   ownerOf: (publisherId: number, pubUserId: string) => Promise<WalletOwner>;
-  /** The owner that a link was made for, also where the key has changed since. */
+  /** Owner that a link was created for, even if the key has changed since. */
   ownerByLink: <Owner extends WalletOwner>(owner: Owner) => Promise<Owner>;
 };
 
 /**
  * How long after the session a link to the wallet is valid (milliseconds). An offer can be saved for 30 days, so a link
- * is valid for at least 30 days; counted from the session, so that a repeat of a save is answered the same.
+ * is valid for at least 30 days. It is counted from the session, so that a repeated save gets the same response.
  */
 const linkLifeMs = 60 * dayMs;
 
@@ -78,7 +81,7 @@ export function createWalletService(deps: WalletDeps): WalletService {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
 
-  /** The key of a user, whose wallet moves to it from those under earlier peppers. */
+  /** Key of a user, whose wallet moves to it from keys under earlier peppers. */
   async function userKeyOf(publisherId: number, pubUserId: string): Promise<string> {
     const [userKey = '', ...earlier] = userKeys.allOf(publisherId, pubUserId);
     if (earlier.length > 0) await moveItems(pool, publisherId, earlier, userKey);

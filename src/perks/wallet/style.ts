@@ -1,6 +1,9 @@
 import { styleDirectives } from '../../catalog/hosted-style.ts';
 
-/** Rules of the wallet page, over those of all hosted pages: one column at 320 px, more on wider screens. */
+/**
+ * Style rules of the wallet page, in addition to those of all hosted pages: one column at 320 px, more on wider
+ * screens.
+ */
 export const rules = `
 main{max-width:70rem;margin:0 auto;padding:clamp(1rem,4vw,2.5rem)}
 header p{margin-top:.25rem}
@@ -29,7 +32,7 @@ form{display:contents}
 
 /**
  * Headers of every wallet page: no scripts, no framing, no caching, no referrer. Forms post to our own origin, and
- * pictures may come from any advertiser. `style`: the sheet within the page, "" where there is none.
+ * pictures may come from any advertiser. `style` is the inline style sheet, or "".
  */
 export const pageHeaders = (publicUrl: string, style: string): Record<string, string> => ({
   'content-security-policy': [

@@ -8,22 +8,21 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
-/** What a token is used for: to `view` its user's wallet, or to `save` its offer, which the offer must allow, too. */
+/** Use of a token: to `view` its user's wallet, or to `save` its offer, which the offer must also allow. */
 type TokenUse = 'view' | 'save';
 
-/** The item that a token saves. `recorded` false: a developer's session, of which nothing is stored. */
+/** Item that a token saves. `recorded` is false for a developer's session, which is not stored. */
 type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
 
 /**
- * Verifies a tracking token to save with. It is valid for as long as that of a click
- * (docs/reference/tracking-and-conversions.md#tracking-urls). Errors: invalid_token; wallet_not_enabled where publisher
- * or offer do not allow it, or the session names no user.
+ * Verifies a tracking token for saving. It is valid as long as that of a click (docs/interface.md#tracking). Errors:
+ * invalid_token; wallet_not_enabled if publisher or offer do not allow it, or the session has no user.
  */
 export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<VerifiedSave>;
 
 type UserKeyOf = (publisherId: number, pubUserId: string) => Promise<string>;
 
-/** `now`: epoch milliseconds. */
+/** Dependencies; `now` returns epoch milliseconds. */
 type VerifierDeps = { catalog: CatalogStore; tokens: TokenCodec; pool: Executor; now: () => number };
 
 export function createSaveTokenVerifier(

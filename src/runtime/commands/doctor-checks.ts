@@ -7,13 +7,13 @@ import { findSecretProblem, findTokenKeyProblem } from '../../platform/security/
 import { createSecretBox } from '../../platform/security/secret-box.ts';
 import { checkTargets } from '../../webhooks/check-targets.ts';
 
-/** One finding. `fix`: what to do. */
+/** A finding. `fix` says what to do. */
 export type Finding = { check: string; state: 'good' | 'warning' | 'bad'; text: string; fix?: string };
 
-/** How long the service's own address may take to answer (milliseconds). */
+/** Timeout of the service's own address (milliseconds). */
 const answerLimitMs = 5000;
 
-/** Whether the service answers at its public URL. */
+/** Checks whether the service responds at its public URL. */
 export async function checkAddress({ publicUrl }: Config): Promise<Finding> {
   const check = 'Public URL';
   const { protocol, hostname } = new URL(publicUrl);
@@ -37,7 +37,7 @@ export async function checkAddress({ publicUrl }: Config): Promise<Finding> {
   return { check, state: 'good', text: `${publicUrl} is ready` };
 }
 
-/** Everything that the database tells. A schema that is not there yet ends it. */
+/** Yields all findings about the database. It ends early if the schema does not exist yet. */
 export async function* checkDatabase(pool: pg.Pool, config: Config): AsyncGenerator<Finding> {
   const missing = await missingMigrations(pool);
   if (missing.length > 0) {

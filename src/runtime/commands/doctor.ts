@@ -7,10 +7,10 @@ import { existingSecrets } from '../secrets.ts';
 import { checkAddress, checkDatabase, type Finding } from './doctor-checks.ts';
 
 const signs = { good: '✓', warning: '!', bad: '✗' } as const;
-/** How long a database that does not answer is waited for (milliseconds). */
+/** How long to wait for a database that does not answer (milliseconds). */
 const databaseWaitMs = 3000;
 
-/** Checks an installation without changing anything. Exits with 1 where something has to be fixed. */
+/** Checks an installation without changing anything. Exits with 1 if something has to be fixed. */
 export const doctor: Run = async (call) => {
   const { env, out } = call;
   const findings: Finding[] = [];

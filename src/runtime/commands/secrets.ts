@@ -16,7 +16,7 @@ export type LoadSealed = () => Promise<SealedColumn | readonly SealedColumn[]>;
 
 type WalkOptions = { reseal: boolean; report?: (column: string, read: number) => void };
 
-/** Walks all columns, one after the other (`walkSealed`). */
+/** Walks all columns one after the other (`walkSealed`). */
 export async function* walkAllSealed(
   executor: Executor,
   box: SecretBox,
@@ -29,9 +29,7 @@ export async function* walkAllSealed(
   }
 }
 
-/*
- * Rotation of SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets), with the configuration of the server.
- */
+/** Rotation of SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets), with the configuration of the server. */
 
 export const secretsStatus =
   (columns: readonly LoadSealed[]): Run =>
@@ -42,7 +40,7 @@ export const resealSecrets =
   (call) =>
     walk(call, columns, true);
 
-/** Exits with 1 where something is sealed with none of the keys. */
+/** Exits with 1 if a value is sealed with none of the keys. */
 async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean): Promise<number> {
   const { env, out, signal } = call;
   if (!hasDatabase(call)) throw usageError(noDatabaseText(env));
@@ -76,7 +74,7 @@ async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean)
   }
 }
 
-/** How many users are left under each pepper; they move when they are seen again. */
+/** Prints the number of users under each pepper. They move to the current one when they are seen again. */
 async function showUsers(executor: Executor, peppers: readonly string[], out: Output): Promise<void> {
   const marks = peppers.map(pepperMark);
   const tables = {

@@ -5,21 +5,21 @@ import { type Assignment, assignmentVariable, type Order, type Report } from './
 export type Child = {
   pid: number | undefined;
   assignment: Assignment;
-  /** Whether it serves: false where it ended before. */
+  /** Resolves to whether it serves, or false if it ended before. */
   ready: Promise<boolean>;
   isReady: () => boolean;
-  /** How it ended, whether it had served, and how long it had run (milliseconds). */
+  /** How it ended, whether it had served, and how long it ran (milliseconds). */
   ended: Promise<{ code: number | null; signal: string | null; served: boolean; livedMs: number }>;
   send: (order: Order) => void;
   onReport: (listener: (report: Report) => void) => void;
   kill: () => void;
 };
 
-/** Starts this program again, with an assignment. Both write to the same output. */
+/** Starts this program again with an assignment. Both write to the same output. */
 export function startChild(assignment: Assignment): Child {
   const startMs = performance.now();
   const worker = cluster.fork({ [assignmentVariable]: JSON.stringify(assignment) });
-  // A message to a process that has just died is of no interest: its end is reported.
+  // A message to a process that has just died can be ignored, because its end is reported.
   worker.on('error', () => {});
   let isReady = false;
   const ended: Child['ended'] = new Promise((resolve) => {

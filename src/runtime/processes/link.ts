@@ -5,24 +5,24 @@ import { type Assignment, assignmentVariable, type Order, type Report } from './
 /** A process's connection to its primary. */
 export type PrimaryLink = {
   assignment: Assignment;
-  /** Calls back once, when the primary or a signal asks this process to stop. */
+  /** Calls back once, when the primary or a signal stops this process. */
   onStop: (stop: () => void) => void;
-  /** Says that this process serves. */
+  /** Reports that this process serves. */
   ready: () => void;
-  /** The page of all processes, made by the primary. */
+  /** Metrics page of all processes, built by the primary. */
   metricsPage: MetricsPage;
-  /** Hands over what was counted until now. Resolves when it is sent. */
+  /** Sends the final metrics. Resolves when they are sent. */
   leave: () => Promise<void>;
 };
 
-/** null: this process was not started by a primary. */
+/** Returns the link, or null if no primary started this process. */
 export function primaryLink(target: NodeJS.Process): PrimaryLink | null {
   const { [assignmentVariable]: text } = target.env;
   if (text === undefined || target.send === undefined) return null;
   const pages = new Map<number, (text: string) => void>();
   let registry: Registry | null = null;
   let stop = (): void => {};
-  let asked = 0;
+  let requestCount = 0;
 
   const report = (message: Report): Promise<void> =>
     new Promise((resolve) => {
@@ -37,7 +37,7 @@ export function primaryLink(target: NodeJS.Process): PrimaryLink | null {
     if (order.type === 'samples wanted') void sendSamples(order.id);
     if (order.type === 'page') pages.get(order.id)?.(order.text);
   });
-  // Of a terminal, they reach the whole group: the primary decides.
+  // Signals of a terminal reach the whole group; the primary decides.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) target.on(signal, () => {});
   target.on('SIGTERM', () => stop());
 
@@ -53,8 +53,8 @@ export function primaryLink(target: NodeJS.Process): PrimaryLink | null {
     metricsPage: (own) => {
       registry = own;
       return async () => {
-        asked += 1;
-        const id = asked;
+        requestCount += 1;
+        const id = requestCount;
         const page = new Promise<string>((resolve) => pages.set(id, resolve));
         await report({ type: 'page wanted', id });
         return page.finally(() => pages.delete(id));

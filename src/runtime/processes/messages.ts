@@ -1,31 +1,31 @@
 import type { Registry } from 'prom-client';
 import type { Role } from '../../config.ts';
 
-/** What the primary process hands to one that it starts. */
+/** Assignment that the primary passes to a process that it starts. */
 export type Assignment = {
   roles: readonly Role[];
-  /** The first one loads the demo, and prints what an operator reads. */
+  /** Whether it is the first process, which loads the demo and prints messages for the operator. */
   first: boolean;
-  /** All processes together (count). */
+  /** Total number of processes. */
   processes: number;
-  /** Of the embedded database that the primary runs; null where DATABASE_URL is set. */
+  /** URL of the embedded database that the primary runs; null if DATABASE_URL is set. */
   embeddedUrl: string | null;
 };
 
-/** Metrics of a process, in the shape of prom-client's `getMetricsAsJSON`. */
+/** Metrics of a process, in the format of prom-client's `getMetricsAsJSON`. */
 export type Samples = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** From a process to its primary. */
+/** Message from a process to its primary. */
 export type Report =
   | { type: 'ready' }
   | { type: 'page wanted'; id: number }
   | { type: 'samples'; id: number; samples: Samples };
 
-/** From the primary to a process. */
+/** Message from the primary to a process. */
 export type Order =
   | { type: 'stop' }
   | { type: 'samples wanted'; id: number }
   | { type: 'page'; id: number; text: string };
 
-/** The variable that holds the assignment of a started process, as JSON. Set by the primary only. */
+/** Environment variable with the assignment of a started process, as JSON. Set only by the primary. */
 export const assignmentVariable = 'PERKWIRE_ASSIGNMENT';

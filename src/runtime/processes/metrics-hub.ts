@@ -3,13 +3,13 @@ import { AggregatorRegistry } from 'prom-client';
 import type { Child } from './child.ts';
 import type { Samples } from './messages.ts';
 
-/** A process that answers no question for samples within this time counts with its last ones (milliseconds). */
+/** Timeout of a request for samples, after which a process counts with its last ones (milliseconds). */
 const answerMs = 2000;
 
-/** These only grow, so that they must not shrink when a process ends. */
+/** Types of metrics that only grow. They must not shrink when a process ends. */
 const growing = new Set<unknown>(['counter', 'histogram']);
 
-/** One page of metrics for all processes; what ended processes had counted stays in it. */
+/** Metrics page of all processes. It still includes the counts of ended processes. */
 export function createMetricsHub(): { add: (child: Child) => void } {
   const latest = new Map<Child, Samples>();
   const waiting = new Map<number, () => void>();

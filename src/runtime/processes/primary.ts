@@ -11,9 +11,9 @@ import { createMetricsHub } from './metrics-hub.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 /**
- * Runs PROCESSES processes of the role `api` on one port, and one of the role `worker` where ROLES has it. This process
- * serves nothing itself: it hands out connections, and runs the embedded database.
- * @throws StartupError where the first process ends before it serves, and when one dies at once again and again
+ * Runs PROCESSES processes of the role `api` on one port, and one of the role `worker` if ROLES includes it. This
+ * process does not serve requests itself: it distributes connections, and runs the embedded database.
+ * @throws StartupError if the first process ends before it serves, or one repeatedly dies at once
  */
 export async function runPrimary(
   target: Pick<NodeJS.Process, 'on'>,
@@ -45,7 +45,7 @@ export async function runPrimary(
   await supervisor.gaveUp;
 }
 
-/** The first is of the role `api`: where the port is taken, no work has begun. */
+/** The first process has the role `api`, so that no work has begun if the port is in use. */
 function assignmentsOf({ roles, processes }: Config, embeddedUrl: string | null) {
   const background = roles.filter((role) => role !== 'api');
   const places: (readonly Role[])[] = [...Array<readonly Role[]>(processes).fill(['api'])];

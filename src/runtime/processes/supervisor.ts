@@ -6,11 +6,14 @@ import type { Assignment } from './messages.ts';
 
 /** A process that ends before it serves, or within this time of its start, has died at once (milliseconds). */
 const earlyDeathMs = 10_000;
-/** After so many of a place in a row (count), all end: what starts processes reports that better than a loop here. */
+/**
+ * Number of consecutive early deaths of a place after which all processes end, because the service manager reports this
+ * better than a loop here.
+ */
 const maxEarlyDeaths = 4;
-/** Pause before a process that died at once is started again, doubled each time (milliseconds). */
+/** Pause before a process that died at once is restarted, doubled each time (milliseconds). */
 const firstPauseMs = 250;
-/** A process has its SHUTDOWN_TIMEOUT_S to end, and this much more before it is killed (milliseconds). */
+/** Extra time after SHUTDOWN_TIMEOUT_S before a process is killed (milliseconds). */
 const killMarginMs = 1000;
 
 type Place = { assignment: Assignment; child: Child | null; earlyDeaths: number };
@@ -24,15 +27,15 @@ type SupervisorDeps = {
 
 export type Supervisor = {
   /**
-   * Starts the first process, and when that serves the others.
-   * @throws StartupError where the first one ended before it served
+   * Starts the first process and, when it serves, the others.
+   * @throws StartupError if the first one ends before it serves
    */
   start: () => Promise<'ready' | 'stopped'>;
-  /** Replaces one process after another: a new one serves before the old one stops. */
+  /** Replaces the processes one after another. A new one serves before the old one stops. */
   replaceAll: () => Promise<void>;
-  /** Stops all of them. */
+  /** Stops all processes. */
   stop: () => Promise<void>;
-  /** Rejects with StartupError when a process dies at once again and again. */
+  /** Rejects with StartupError if a process repeatedly dies at once. */
   gaveUp: Promise<never>;
 };
 
@@ -49,7 +52,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
   const gaveUp = new Promise<never>((_resolve, reject) => {
     giveUp = reject;
   });
-  // It may be given up before anyone awaits it.
+  // It may reject before anyone awaits it.
   gaveUp.catch(() => {});
 
   function launch(assignment: Assignment): Child {
@@ -72,7 +75,10 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
     });
   }
 
-  /** @returns false where the new process did not come to serve: the old one stays */
+  /**
+   * Replaces a process.
+   * @returns false if the new process did not start to serve; the old one stays
+   */
   async function replace(place: Place): Promise<boolean> {
     const next = launch(later(place.assignment));
     if (!(await next.ready)) return false;
@@ -125,7 +131,7 @@ async function stopChild(child: Child, killAfterMs: number): Promise<void> {
   clearTimeout(killing);
 }
 
-/** One round is under way at a time, and one more waits at most. */
+/** Runs one round at a time, with at most one more waiting. */
 function oneAtATime(round: () => Promise<void>): () => Promise<void> {
   let rounds: Promise<void> = Promise.resolve();
   let waits = false;
@@ -142,7 +148,7 @@ function oneAtATime(round: () => Promise<void>): () => Promise<void> {
 
 const later = (assignment: Assignment): Assignment => ({ ...assignment, first: false });
 
-/** A process that ends by itself has written why; one that the system or a person kills has not. */
+/** A process that exits by itself has written the reason; one killed by the system or a person has not. */
 function neverServed({ assignment }: Place, { code, signal }: Awaited<Child['ended']>): StartupError {
   const how =
     signal === null ? `with code ${code}. What it wrote above says why.` : `by ${signal}. ${killedBy(signal)}`;

@@ -4,7 +4,7 @@ import { bigints, integers } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { daysOf, eventColumns, keyOrder, type NewEvent, rowsSql, rowValues, type Values } from '../event-rows.ts';
 
-/** A "no thanks"; `optOutDays` null: the user is opted out of the campaign for good. */
+/** A "no thanks". `optOutDays` null opts the user out of the campaign permanently. */
 export type NoThanks = TrackedEvent & { optOutDays: number | null };
 
 const insertSql = `
@@ -27,7 +27,10 @@ export async function insertNoThanks(executor: Executor, events: readonly NoThan
   await executor.query({ name: 'insert_no_thanks', text: noThanksSql, values: valuesOf(events) });
 }
 
-/** As `insertNoThanks`. @returns those that are new and not suspicious */
+/**
+ * Like `insertNoThanks`.
+ * @returns events that are new and not suspicious
+ */
 export async function insertNewNoThanks(executor: Executor, events: readonly NoThanks[]): Promise<NewEvent[]> {
   const statement = { name: 'insert_new_no_thanks', text: newNoThanksSql, values: valuesOf(events) };
   return (await executor.query<NewEvent>(statement)).rows;

@@ -8,13 +8,13 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { Recorder } from '../recorder.ts';
 import type { VerifyToken } from '../verify-token.ts';
 
-/** 1×1, transparent. */
+/** Transparent 1×1 picture. */
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII=',
   'base64',
 );
 
-/** Headers of every answer to a tracking URL: any page may load it, and no cache may keep it. */
+/** Headers of every response to a tracking URL: any page may load it, and no cache may store it. */
 export const trackingHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'cross-origin',
@@ -24,19 +24,19 @@ const imageHeaders = { 'content-type': 'image/png', ...trackingHeaders };
 
 export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(png);
 
-/** What a beacon is answered. */
+/** Response of a beacon. */
 const image = hotAnswer(200, imageHeaders, png);
-/** The answer to a bad, expired or foreign token. */
+/** Response to a bad, expired or foreign token. */
 const badTokenImage = hotAnswer(400, imageHeaders, png);
 
-/** Answers a bad token with the image and 400, or 429 after too many failures of this address. */
+/** Responds to a bad token with the image and 400, or with 429 after too many failures of this address. */
 export function refuseToken(failures: FailureLimit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const limited = failures.charge(request.ip);
   if (limited !== null) throw limited;
   return sendImage(reply.code(400));
 }
 
-/** An image answer in the API reference. */
+/** An image response in the API reference. */
 export const imageAnswer = (description: string) => ({
   description,
   content: { 'image/png': { schema: Type.String({ format: 'binary' }) } },
@@ -73,7 +73,7 @@ const ownSchema = {
   }),
 };
 
-/** The image beacons (docs/reference/tracking-and-conversions.md#tracking-urls): no other request is as frequent. */
+/** Adds the image beacons (docs/interface.md#tracking), the most frequent requests. */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);
   const addRoute = (kind: TrackedKind, path: string, described: object): void => {

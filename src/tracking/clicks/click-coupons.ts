@@ -11,14 +11,12 @@ import { daysOf } from '../event-rows.ts';
 import type { TrackedRequest } from '../verify-token.ts';
 import type { Landing } from './landing.ts';
 
-/**
- * The codes of users who click (docs/reference/perks-and-wallet.md#coupons). Offers without codes must not be asked
- * for.
- */
+/** Codes of users who click (docs/interface.md#coupons). Must not be called for offers without codes. */
 export type ClickCoupons = {
   /**
-   * Gives the user of a click its code, where codes come with clicks, else finds what the user has already, where the
-   * landing page asks for it. Resolves after the commit. @returns null: none
+   * Gives the user of a click a code if the pool gives codes at clicks. Otherwise returns the user's existing code if
+   * the landing page needs it. Resolves after the commit.
+   * @returns null if there is no code
    */
   codeOf: (click: TrackedRequest, landing: Landing) => Promise<string | null>;
   /** Resolves when nothing is waiting or under way. */
@@ -42,7 +40,7 @@ export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Cli
     codeOf: async (click, landing) => {
       const { claims, suspicious } = click.event;
       const isAsked = click.offer.coupon?.giveAt === 'click' || landing.needsCoupon;
-      // The token of a QR code has no user, and a bot is none.
+      // The token of a QR code has no user, and neither has a bot.
       const isUser = claims.sessionId !== null && suspicious !== 'bot';
       const code = isAsked && isUser ? await batcher.add(click) : null;
       return code ?? offerAt(click.offer, click.event.atMs).coupon?.sharedCode ?? null;
@@ -51,7 +49,7 @@ export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Cli
   };
 }
 
-/** The codes of these clicks, in their order; null where the session names no user, or none is left. */
+/** Codes of these clicks, in order; null if the session has no user, or no code is left. */
 async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readonly TrackedRequest[]) {
   const users = await findUsers(executor, clicks);
   const wants = clicks.flatMap((click, index): (CouponWant & { index: number })[] => {
@@ -61,18 +59,18 @@ async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readon
     return [{ offer: click.offer, publisherId: claims.publisherId, pubUserId, sessionId, dev: claims.dev, index }];
   });
   const codes = clicks.map((): string | null => null);
-  const put = (asked: typeof wants, found: readonly Coupon[]): void => {
-    for (const [at, { index }] of asked.entries()) codes[index] = found[at]?.code ?? null;
+  const put = (wantsOfCodes: typeof wants, codesFound: readonly Coupon[]): void => {
+    for (const [at, { index }] of wantsOfCodes.entries()) codes[index] = codesFound[at]?.code ?? null;
   };
   const isGiven = ({ offer }: CouponWant): boolean => offer.coupon?.giveAt === 'click';
-  const [given, others] = [wants.filter(isGiven), wants.filter((want) => !isGiven(want))];
+  const [atClick, others] = [wants.filter(isGiven), wants.filter((want) => !isGiven(want))];
   const atMs = Math.max(0, ...clicks.map(({ event }) => event.atMs));
-  if (given.length > 0) put(given, await coupons.give(executor, given, atMs));
+  if (atClick.length > 0) put(atClick, await coupons.give(executor, atClick, atMs));
   if (others.length > 0) put(others, await coupons.find(executor, others, atMs));
   return codes;
 }
 
-/** The users of the clicks' sessions. */
+/** Users of the clicks' sessions. */
 async function findUsers(executor: Executor, clicks: readonly TrackedRequest[]): Promise<Map<string, string>> {
   const events = clicks.map(({ event }) => event);
   const { rows } = await executor.query<{ id: string; pub_user_id: string }>({

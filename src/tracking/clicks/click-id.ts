@@ -2,21 +2,24 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSealedIds } from '../../platform/security/sealed-id.ts';
 
-/** The click a click id names. */
+/** The click that a click id refers to. */
 export type ClickRef = { sessionId: string; offerId: number };
 
 export type ClickIdCodec = {
-  /** @returns 51 characters of base64url; the same for every repeat of a click */
+  /**
+   * Creates a click id.
+   * @returns 51 characters of base64url; the same for every repeat of a click
+   */
   mint: (click: ClickRef) => string;
   read: (clickId: string) => ClickRef | null;
 };
 
-/** Session and offer (bytes). */
+/** Length of session and offer (bytes). */
 const idLength = 20;
 
 /**
- * Click ids are opaque: advertisers get them, and must learn nothing of the session
- * (docs/reference/tracking-and-conversions.md#tracking-urls).
+ * Click ids are opaque, because advertisers get them and must not learn anything about the session
+ * (docs/interface.md#tracking).
  */
 export function createClickIdCodec(tokenKeys: readonly TokenKey[]): ClickIdCodec {
   const sealed = createSealedIds(tokenKeys, 'click-id', idLength);

@@ -5,7 +5,10 @@ import type { ClickCoupons } from './click-coupons.ts';
 import { createClickIdCodec } from './click-id.ts';
 import { createSessionAlias, fillLanding, parseLanding } from './landing.ts';
 
-/** Stores a click, if it is recorded, and gives the code that comes with it. @returns the URL of the landing page */
+/**
+ * Stores a click if it is recorded, and gives its code.
+ * @returns the URL of the landing page
+ */
 export type FollowClick = (tracked: TrackedRequest) => Promise<string>;
 
 export function createFollowClick({ tokenKeys }: Config, recorder: Recorder, coupons: ClickCoupons): FollowClick {

@@ -4,10 +4,10 @@ import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../pl
 import { writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';
 
-/** A stored landing page URL, which may contain macros such as `{click_id}`. */
+/** A stored landing URL, which may contain macros such as `{click_id}`. */
 export type Landing = UrlTemplate & { needsSession: boolean; needsCoupon: boolean };
 
-/** Values of the macros. Absent or null ones, and unknown macros, become empty. */
+/** Values of the macros. Absent and null values, and unknown macros, become empty. */
 export type LandingValues = Record<LandingMacro, string | number | null> & {
   click_id: string;
   /** The session's alias for the campaign. */
@@ -20,7 +20,7 @@ export type LandingValues = Record<LandingMacro, string | number | null> & {
   publisher_id: number;
 };
 
-/** Parses a stored landing URL; null for anything but https. Macros are recognised after the host only. */
+/** Parses a stored landing URL; returns null for anything but https. Macros are recognised only after the host. */
 export function parseLanding(landingUrl: string): Landing | null {
   const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
   if (template === null) return null;
@@ -29,9 +29,9 @@ export function parseLanding(landingUrl: string): Landing | null {
 }
 
 /**
- * Returns the URL that a click is redirected to (docs/reference/tracking-and-conversions.md#tracking-urls). Macros are
- * filled, percent-encoded. A parameter named `clickIdParam` gets the click id, whatever its value was; it is added when
- * neither such a parameter nor the macro is there. No value can change the origin.
+ * Returns the URL that a click is redirected to (docs/interface.md#tracking). Macros are filled and percent-encoded. A
+ * parameter named `clickIdParam` gets the click id, whatever its value was; it is added if there is neither such a
+ * parameter nor the macro. No value can change the origin.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
@@ -42,7 +42,7 @@ export function fillLanding(landing: Landing, clickIdParam: string, values: Land
   return url.href;
 }
 
-/** Replaces the values of a parameter and leaves the rest of the query as it is encoded. */
+/** Replaces the values of a parameter, and keeps the encoding of the rest of the query. */
 const replaceParameter = (search: string, name: string, value: string): string =>
   search
     .slice(1)
@@ -51,13 +51,15 @@ const replaceParameter = (search: string, name: string, value: string): string =
     .join('&');
 
 /**
- * Names a session to an advertiser, in a landing page's macro `{session_id}`
- * (docs/reference/tracking-and-conversions.md#tracking-urls): the same for all clicks of a session on a campaign; it
- * cannot be turned back, nor matched with that of another campaign.
+ * Alias of a session for an advertiser, in a landing page's macro `{session_id}` (docs/interface.md#tracking). It is
+ * the same for all clicks of a session on a campaign. It cannot be reversed, nor matched with that of another campaign.
  */
 export type SessionAlias = (sessionId: string, campaignId: number) => string;
 
-/** @returns a function that gives 22 characters of base64url; they change with the first key */
+/**
+ * Creates the aliases.
+ * @returns a function that returns 22 characters of base64url; they change with the first key
+ */
 export function createSessionAlias(tokenKeys: readonly TokenKey[]): SessionAlias {
   const signer = createSigner(tokenKeys, 'session-alias');
   return (sessionId, campaignId) => {

@@ -42,15 +42,15 @@ const schema = {
   response: { 204: noDestination, 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
 };
 
-/** The redirect of a click to its landing page (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/** Redirects a click to its landing page (docs/interface.md#tracking). */
 export async function clickRoutes(app: App, { catalog, config, failures, verify, follow }: ClickDeps): Promise<void> {
-  /** Whether the wallet can keep the offer: that of a QR code has no user. */
+  /** Whether the offer can be saved to the wallet. The click of a QR code has no user. */
   const isSaveable = ({ offer, event: { claims } }: TrackedRequest): boolean =>
     claims.sessionId !== null &&
     offer.walletEnabled &&
     catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
 
-  // A malformed query is answered with the image, not with a validation error.
+  // A malformed query gets the image, not a validation error.
   app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
     const { t, save_for_later } = request.query as Record<string, unknown>;
     const tracked = verify(request, t, 'click');

@@ -6,13 +6,13 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from '../insert-bookings.ts';
 import type { Booking, CountedTotal } from './booking.ts';
 
-/** The bookings with the totals that `countBookings` counts them in, as the ledger keeps them. */
+/** Adds the totals that `countBookings` counts the bookings in, for the ledger. */
 export const withTotals = (snapshot: Snapshot, bookings: readonly NewBooking[]): NewBooking[] => {
   const needs = activeCapsOf(snapshot);
-  return bookings.map((one) => {
-    const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
-    const totals = campaign === undefined ? [] : needs.totalsOf(campaign, one.click.publisherId);
-    return { ...one, booking: { ...one.booking, countedIn: totals.map(nameOf) } };
+  return bookings.map((entry) => {
+    const campaign = snapshot.offers.get(entry.click.offerId)?.campaign;
+    const totals = campaign === undefined ? [] : needs.totalsOf(campaign, entry.click.publisherId);
+    return { ...entry, booking: { ...entry.booking, countedIn: totals.map(nameOf) } };
   });
 };
 
@@ -29,9 +29,9 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
 
 /**
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
- * periods of its conversion, in totals that it was counted in, and takes the conversion out of the user's history.
- * Suspicious bookings count nowhere, and amounts that were left unbilled for want of an exchange rate in no budget.
- * @returns the bookings that no longer fit into a budget, by their ids
+ * periods of its conversion, in the totals that it was counted in, and removes the conversion from the user's history.
+ * Suspicious bookings are not counted, and amounts that are unbilled for lack of an exchange rate are in no budget.
+ * @returns the bookings that no longer fit into a budget, by id
  */
 export async function countBookings(
   executor: Executor,
@@ -39,9 +39,9 @@ export async function countBookings(
   bookings: readonly NewBooking[],
 ): Promise<Set<string>> {
   const needs = activeCapsOf(snapshot);
-  const counted = bookings.flatMap((one) => {
-    const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
-    return campaign === undefined || one.booking.suspicious !== null ? [] : [{ ...one, campaign }];
+  const counted = bookings.flatMap((entry) => {
+    const campaign = snapshot.offers.get(entry.click.offerId)?.campaign;
+    return campaign === undefined || entry.booking.suspicious !== null ? [] : [{ ...entry, campaign }];
   });
   const voids = counted.filter(({ booking }) => booking.isVoid);
   const reversals = voids.flatMap(({ click, booking, campaign }) =>
@@ -53,11 +53,11 @@ export async function countBookings(
   );
   if (voids.length > 0) {
     const sessionIds = counted.map(({ click }) => click.sessionId);
-    const taken = voids.map((one) => ({ ...toEvent(one), atMs: convertedAtMs(one.click, one.booking) }));
-    await takeBackExposures(executor, taken, sessionIds);
+    const withdrawn = voids.map((entry) => ({ ...toEvent(entry), atMs: convertedAtMs(entry.click, entry.booking) }));
+    await takeBackExposures(executor, withdrawn, sessionIds);
   }
   const events = new Map(
-    counted.filter(({ booking }) => !booking.isVoid).map((one) => [toEvent(one), one.booking.id] as const),
+    counted.filter(({ booking }) => !booking.isVoid).map((entry) => [toEvent(entry), entry.booking.id] as const),
   );
   const unbilled = await countEvents(executor, needs, [...events.keys()], reversals);
   return new Set(unbilled.map((event) => events.get(event) as string));
@@ -73,12 +73,12 @@ const toEvent = ({ click, booking, campaign }: NewBooking & { campaign: Campaign
   offerId: click.offerId,
   campaign,
   atMs: booking.bookedAtMs,
-  // What is paid is in the currency of the campaign, also where the snapshot does not have its latest currency yet.
+  // Payments are in the currency of the campaign, even if the snapshot does not have its latest currency yet.
   revenueMicros: Number(booking.payoutMicros),
 });
 
 const reversalOf = (campaign: Campaign, booking: Booking): Partial<Amounts> => {
-  // Bookings of earlier releases may have another currency: they were counted in no budget.
+  // Bookings of earlier releases may have another currency; they were counted in no budget.
   if (booking.currency !== campaign.payout.currency) return { conversions: -1 };
   const [micros, unbilledMicros] = [Number(booking.payoutMicros), Number(booking.unbilledMicros)];
   return { conversions: -1, micros, spentMicros: micros, unbilledMicros };

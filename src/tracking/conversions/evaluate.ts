@@ -7,14 +7,14 @@ import { type ConvertedClick, maxBookings } from './find-clicks.ts';
 import type { ConversionReport } from './request.ts';
 
 /**
- * How long after the click a conversion is accepted (milliseconds;
- * docs/reference/tracking-and-conversions.md#conversions). A void is accepted for as long as the click is stored.
+ * How long after the click a conversion is accepted (milliseconds; docs/interface.md#conversions). A void is accepted
+ * as long as the click is stored.
  */
 const maxClickAgeMs = 30 * dayMs;
 
 /**
- * What is done with a report, and its booking: the first one of a duplicate. `ignored`: of a developer's session, whose
- * booking is not stored; null where it voids one.
+ * Decision about a report, with its booking, or the first booking for a duplicate. `ignored` is for a developer's
+ * session, whose booking is not stored; the booking is null for a void.
  */
 export type Evaluation =
   | { outcome: 'refused'; error: AppError }
@@ -22,8 +22,8 @@ export type Evaluation =
   | { outcome: 'book' | 'duplicate'; booking: Booking };
 
 /**
- * The id of a new booking, the hash of the transaction id, and the time. `exchange`: from a currency to that of the
- * campaign, by the publisher's rate of the day; null: there is no rate.
+ * Id of a new booking, hash of the transaction id, and time. `exchange` converts from a currency to that of the
+ * campaign by the publisher's rate of the day; null if there is no rate.
  */
 export type EvaluationInput = {
   id: string;
@@ -38,7 +38,7 @@ const refused = (code: ErrorCode, message?: string): Evaluation => ({
 });
 
 /**
- * Decides about a report whose signature was verified. Pure. Refusals: click_expired, conversion_not_found,
+ * Decides about a report whose signature was verified. Pure function. Rejections: click_expired, conversion_not_found,
  * conversion_conflict, too_many_conversions, invalid_request.
  */
 export function evaluate(report: ConversionReport, click: ConvertedClick, input: EvaluationInput): Evaluation {
@@ -98,32 +98,32 @@ type BookedMoney = {
   givenCurrency: string | null;
 };
 
-/** Largest amount that is booked (millionths): that of a report without a conversion. */
+/** Maximum amount that is booked (millionths): that of a report without conversion. */
 const mostMicros = 999_999_999_999_999n;
 
 /**
- * What a conversion pays in the currency of its campaign. In a currency without a rate, or one whose rate leads beyond
- * the largest amount, it is unbilled.
+ * Payment of a conversion in the currency of its campaign. It is unbilled if there is no exchange rate, or the
+ * converted amount exceeds the maximum.
  */
 function moneyOf(
-  { currency: given }: ConversionReport,
+  { currency: reportedCurrency }: ConversionReport,
   { suspicious, payout: { currency } }: ConvertedClick,
   micros: bigint,
   exchange: EvaluationInput['exchange'],
 ): BookedMoney {
-  if (given === null || given === currency) {
+  if (reportedCurrency === null || reportedCurrency === currency) {
     const payoutMicros = suspicious === null ? micros : 0n;
     return { payoutMicros, unbilledMicros: 0n, unbilledReason: null, currency, givenCurrency: null };
   }
-  const rate = exchange(given, currency);
+  const rate = exchange(reportedCurrency, currency);
   const payoutMicros = rate === null ? null : exchangeMicros(micros, rate);
   if (payoutMicros === null || payoutMicros > mostMicros) {
     const unbilledMicros = suspicious === null ? micros : 0n;
     const unbilledReason = unbilledMicros === 0n ? null : 'currency';
-    return { payoutMicros: 0n, unbilledMicros, unbilledReason, currency: given, givenCurrency: null };
+    return { payoutMicros: 0n, unbilledMicros, unbilledReason, currency: reportedCurrency, givenCurrency: null };
   }
   const booked = suspicious === null ? payoutMicros : 0n;
-  return { payoutMicros: booked, unbilledMicros: 0n, unbilledReason: null, currency, givenCurrency: given };
+  return { payoutMicros: booked, unbilledMicros: 0n, unbilledReason: null, currency, givenCurrency: reportedCurrency };
 }
 
 function evaluateVoid(
@@ -150,13 +150,15 @@ function evaluateVoid(
   };
 }
 
-/** The reported amount, else the fixed payout of the campaign. A share needs the sale: without it, null. */
+/**
+ * Reported amount, else the fixed payout of the campaign. Null if a share of the sale is paid and the sale is missing.
+ */
 function payoutOf({ givenMicros }: ConversionReport, { payout }: ConvertedClick): bigint | null {
   if (payout.kind === 'cps') return givenMicros === null ? null : shareOf(givenMicros, payout.amountMicros);
   return givenMicros ?? (payout.kind === 'cpa' ? payout.amountMicros : 0n);
 }
 
-/** A repeat may omit amount and currency; where it has them, they must be those of the first report. */
+/** Whether a report repeats the first one. It may omit amount and currency; if present, they must be the same. */
 function isSame({ givenMicros, currency }: ConversionReport, first: Booking): boolean {
   const isSameAmount = givenMicros === null || givenMicros === reportedMicros(first);
   return isSameAmount && (currency === null || currency === givenCurrencyOf(first));

@@ -6,42 +6,42 @@ import { type Target, targetsSql } from '../../webhooks/outbox.ts';
 import type { ClickRef } from '../clicks/click-id.ts';
 import { type Booking, postbackEvent } from './booking.ts';
 
-/** A click with everything that its conversions are evaluated and reported with. */
+/** A click with all data for evaluating and reporting its conversions. */
 export type ConvertedClick = ClickRef & {
   publisherId: number;
   campaignId: number;
   advertiserId: number;
   advertiserName: string;
   isLoyalty: boolean;
-  /** What the campaign pays this publisher; `cps`: percent, in millionths. */
+  /** Payout of the campaign for this publisher; for `cps` a percentage, in millionths. */
   payout: { kind: PayoutKind; amountMicros: bigint; currency: string };
-  /** Of the publisher's own currency, in millionths. */
+  /** Multiplier of the publisher's own currency, in millionths. */
   currencyMultiplier: bigint;
-  /** The advertiser's secret; null: reports need no signature. */
+  /** The advertiser's secret; null if reports need no signature. */
   secretSealed: Buffer | null;
-  /** A click of a developer's session, which is not stored. */
+  /** Whether it is a click of a developer's session, which is not stored. */
   dev: boolean;
-  /** null in a dev session. */
+  /** Null in a dev session. */
   clickAtMs: number | null;
   suspicious: string | null;
   pubUserId: string | null;
-  /** The user was erased: nothing that could identify them is stored any more. */
+  /** Whether the user was erased. Nothing that could identify them may be stored any more. */
   erased: boolean;
-  /** The custom attributes of the fetch. */
+  /** Custom attributes of the fetch. */
   custom: Readonly<Record<string, string>>;
-  /** What is booked under the event and transaction looked up. */
+  /** Bookings with the event and transaction of the lookup. */
   conversion: Booking | null;
   void: Booking | null;
-  /** Rows of the ledger for this click, counted up to `maxBookings`. */
+  /** Number of ledger rows for this click, up to `maxBookings`. */
   bookings: number;
-  /** Endpoints that its conversions are posted back to. */
+  /** Endpoints that receive postbacks of its conversions. */
   targets: readonly Target[];
 };
 
-/** Conversions and voids that a click can have (count). */
+/** Maximum number of conversions and voids of a click. */
 export const maxBookings = 200;
 
-/** A click and what is reported of it. */
+/** A click with the reported event and transaction. */
 export type Lookup = ClickRef & { event: string; txnKey: string };
 
 const bookingSql = (days: string, isVoid: boolean): string => `(
@@ -55,9 +55,9 @@ const bookingSql = (days: string, isVoid: boolean): string => `(
     and event = c.event and txn_key = c.txn_key and void = ${isVoid}
   offset 0)`;
 
-/*
- * One index probe of each primary key for each click. The list of the batch's days lets the planner leave out all other
- * partitions; `offset 0` keeps the probes from becoming joins. The click of a scanned QR code has no session, and a
+/**
+ * One index probe of each primary key per click. The list of the batch's days lets the planner skip all other
+ * partitions; `offset 0` prevents the probes from becoming joins. The click of a scanned QR code has no session, and a
  * developer's session has no click.
  */
 const findSql = (days: string): string => `
@@ -108,7 +108,7 @@ type BookingRow = {
   booked_at: number;
 };
 
-type Row = {
+type ClickRow = {
   index: number;
   publisher_id: number;
   campaign_id: number;
@@ -132,14 +132,17 @@ type Row = {
   targets: Target[] | null;
 };
 
-/** Finds clicks in one statement. @returns null for a click that does not exist, or whose day was dropped */
+/**
+ * Finds clicks in one statement.
+ * @returns null for a click that does not exist, or whose day was dropped
+ */
 export async function findClicks(
   executor: Executor,
   lookups: readonly Lookup[],
   nowMs: number,
 ): Promise<(ConvertedClick | null)[]> {
   const days = lookups.map(({ sessionId }) => dayOfUuid7(sessionId));
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<ClickRow>(
     statementOf(days, nowMs, [
       days,
       lookups.map(({ sessionId }) => sessionId),
@@ -148,14 +151,14 @@ export async function findClicks(
       lookups.map(({ txnKey }) => txnKey),
     ]),
   );
-  const found = lookups.map<ConvertedClick | null>(() => null);
-  for (const row of rows) found[row.index - 1] = toClick(lookups[row.index - 1] as Lookup, row);
-  return found;
+  const convertedClicks = lookups.map<ConvertedClick | null>(() => null);
+  for (const row of rows) convertedClicks[row.index - 1] = toClick(lookups[row.index - 1] as Lookup, row);
+  return convertedClicks;
 }
 
 /**
- * Most clicks are of today or yesterday. Where the statement itself names these days, PostgreSQL keeps its plan; with
- * days in a parameter it plans for each batch, which takes as long as all else
+ * Most clicks are of today or yesterday. If the statement itself contains these days, PostgreSQL keeps its plan. With
+ * days in a parameter it plans each batch, which takes as long as everything else
  * (docs/adr/0017-conversions-in-two-statements.md).
  */
 function statementOf(days: readonly string[], nowMs: number, values: readonly (readonly (string | number)[])[]) {
@@ -166,7 +169,7 @@ function statementOf(days: readonly string[], nowMs: number, values: readonly (r
   return { name: `find_clicks_of_${today}`, text: recent, values: [...values] };
 }
 
-function toClick(lookup: Lookup, row: Row): ConvertedClick {
+function toClick(lookup: Lookup, row: ClickRow): ConvertedClick {
   const clickAtMs = row.click_at === null ? null : Math.round(Number(row.click_at));
   const bookingOf = (booking: BookingRow | null, isVoid: boolean): Booking | null =>
     booking === null ? null : toBooking(booking, { lookup, isVoid, clickAtMs: clickAtMs ?? 0 });

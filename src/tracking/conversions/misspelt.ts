@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '../../platform/errors.ts';
 
-/** Other words that advertisers' systems have for the parameters. */
+/** Other names of the parameters in advertisers' systems. */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
   click_id: ['click'],
   event: ['event_name', 'event_type'],
@@ -18,20 +18,20 @@ const meantBy = new Map(
 );
 
 /**
- * Parameters that stand for one which was not given: a report with `amount` would book no revenue, and nobody would
- * notice (docs/guides/conversions.md). All other unknown ones are the advertiser's own, and ignored.
+ * Finds parameters that were probably meant as a missing one. A report with `amount` would book no revenue, and nobody
+ * would notice (docs/guides/conversions.md). All other unknown ones are the advertiser's own, and ignored.
  */
-export function findMisspelt(given: Readonly<Record<string, unknown>>): ErrorDetail[] {
-  return Object.keys(given).flatMap((name) => {
-    const meant = meantBy.get(bare(name)) ?? neighbourOf(bare(name));
-    if (meant === undefined || meant === name || (given[meant] ?? '') !== '') return [];
-    return [{ path: `/${name.slice(0, 64)}`, message: `is not a parameter; did you mean ${meant}?` }];
+export function findMisspelt(parameters: Readonly<Record<string, unknown>>): ErrorDetail[] {
+  return Object.keys(parameters).flatMap((name) => {
+    const intended = meantBy.get(bare(name)) ?? neighbourOf(bare(name));
+    if (intended === undefined || intended === name || (parameters[intended] ?? '') !== '') return [];
+    return [{ path: `/${name.slice(0, 64)}`, message: `is not a parameter; did you mean ${intended}?` }];
   });
 }
 
 /** The parameter that differs in one letter, or in the order of two. */
 const neighbourOf = (name: string): string | undefined =>
-  Object.keys(otherNames).find((known) => isNear(name, bare(known)));
+  Object.keys(otherNames).find((parameter) => isNear(name, bare(parameter)));
 
 function isNear(a: string, b: string): boolean {
   if (Math.abs(a.length - b.length) > 1) return false;
@@ -39,6 +39,6 @@ function isNear(a: string, b: string): boolean {
   while (start < a.length && a[start] === b[start]) start += 1;
   let end = 0;
   while (end < Math.min(a.length, b.length) - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
-  const [left, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
-  return (left.length <= 1 && right.length <= 1) || (left.length === 2 && left === [...right].reverse().join(''));
+  const [rest, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
+  return (rest.length <= 1 && right.length <= 1) || (rest.length === 2 && rest === [...right].reverse().join(''));
 }

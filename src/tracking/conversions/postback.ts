@@ -2,9 +2,9 @@ import { microsToNumber } from '../../platform/money.ts';
 import type { Booking } from './booking.ts';
 import type { ConvertedClick } from './find-clicks.ts';
 
-/** Fields of a postback. Amounts in millionths, times in epoch milliseconds; null where the event has none. */
+/** Fields of a postback. Amounts are in millionths, times in epoch milliseconds; null if the event has none. */
 export type Postback = {
-  /** Of the conversion that is reported or voided, else of the paid event. */
+  /** Id of the reported or voided conversion, else of the paid event. */
   id: string;
   status: 'recorded' | 'void';
   event: string;
@@ -22,7 +22,7 @@ export type Postback = {
   clickAtMs: number | null;
   conversionAtMs: number | null;
   voidAtMs: number | null;
-  /** When it was booked. */
+  /** Time of the booking. */
   atMs: number;
   pubUserId: string | null;
   suspicious: string | null;
@@ -30,7 +30,7 @@ export type Postback = {
   custom: Readonly<Record<string, string>>;
 };
 
-/** Body of a postback (docs/guides/conversions.md#for-publishers). Pure. */
+/** Body of a postback (docs/guides/conversions.md#for-publishers). Pure function. */
 export function buildPostback(postback: Postback): Buffer {
   const iso = (timeMs: number | null): string => (timeMs === null ? '' : new Date(timeMs).toISOString());
   return Buffer.from(
@@ -60,7 +60,7 @@ export function buildPostback(postback: Postback): Buffer {
   );
 }
 
-/** Click of a booking, as far as postbacks show it. */
+/** Parts of a booking's click that postbacks contain. */
 type PostedClick = {
   sessionId: string;
   offerId: number;

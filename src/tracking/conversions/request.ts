@@ -4,7 +4,7 @@ import { textOrNumber } from '../../platform/http/schemas.ts';
 import { isCurrency, parseMicros } from '../../platform/money.ts';
 import { findMisspelt } from './misspelt.ts';
 
-/** No control characters: PostgreSQL stores no NUL, and a line break would end a line of the signed text. */
+/** Excludes control characters: PostgreSQL cannot store NUL, and a line break would end a line of the signed text. */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noControlCharacters, description }));
@@ -23,7 +23,7 @@ const payoutText =
 const txnText = 'Your id of the transaction. One event of one click with one txn_id counts once.';
 const voidText = '1 or true: reverse the conversion with the same click_id, event and txn_id.';
 
-/** Query of a report; every value is text. */
+/** Query of a report; all values are text. */
 export const conversionQuery = Type.Object({
   ...fields,
   payout: text(32, payoutText),
@@ -52,27 +52,27 @@ export const conversionBody = Type.Object(
 
 type ReportFields = Static<typeof conversionBody>;
 
-/** What an advertiser reports, validated. */
+/** A validated report of an advertiser. */
 export type ConversionReport = {
   clickId: string;
   event: string;
-  /** '': none. */
+  /** Transaction id; '' if there is none. */
   txnId: string;
-  /** null: none given. */
+  /** Reported amount in millionths; null if there is none. */
   givenMicros: bigint | null;
-  /** Upper case; null: none given. */
+  /** Currency in upper case; null if there is none. */
   currency: string | null;
   isVoid: boolean;
-  /** '': none. */
+  /** Signature; '' if there is none. */
   signature: string;
-  /** The text that the signature signs. */
+  /** Text that the signature covers. */
   signedText: string;
 };
 
 const defaultEvent = 'conversion';
 
 /**
- * Reads query and body, both validated against their schemas; the body's fields take precedence.
+ * Reads query and body, both validated against their schemas. Fields of the body take precedence.
  * @throws AppError invalid_request
  */
 export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {

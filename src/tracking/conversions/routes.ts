@@ -46,8 +46,8 @@ const imageAnswers = {
 type ConversionRoutes = ConversionDeps & { failures: FailureLimit };
 
 /**
- * Advertisers' reports of conversions (docs/reference/tracking-and-conversions.md#conversions), server to server or as
- * an image on a page.
+ * Routes for advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a
+ * page.
  */
 export async function conversionRoutes(app: App, { failures, ...deps }: ConversionRoutes): Promise<void> {
   const conversions = createConversionService(deps);
@@ -57,7 +57,7 @@ export async function conversionRoutes(app: App, { failures, ...deps }: Conversi
   });
   await app.register(formbody);
   const shared = { tags, security: [], querystring: conversionQuery };
-  const exposeHeadRoute = false; // HEAD must not count
+  const exposeHeadRoute = false; // HEAD requests must not count
 
   const get = {
     ...shared,

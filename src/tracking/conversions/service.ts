@@ -28,13 +28,13 @@ import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
 import { bookingPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
 
-/** A repeat of a report is answered `duplicate`, with the first booking, and changes nothing. */
+/** Result of a report. A repeat is answered with `duplicate` and the first booking, and changes nothing. */
 export type ReportResult = { message: 'recorded' | 'duplicate'; booking: Booking | null };
 
 export type ConversionService = {
   /**
-   * Books a conversion or its void and creates its postback, all or nothing; resolves after the commit.
-   * Errors: click_not_found, invalid_signature, those of `evaluate`, unavailable.
+   * Books a conversion or its void and creates its postback in one transaction; resolves after the commit. Errors:
+   * click_not_found, invalid_signature, those of `evaluate`, unavailable.
    */
   record: (report: ConversionReport, trace: Trace | null) => Promise<ReportResult>;
   drain: () => Promise<void>;
@@ -48,17 +48,19 @@ export type ConversionDeps = {
   secretBox: SecretBox;
   batchMeters: BatchMeters;
   eventMeter: EventMeter;
-  /** Epoch milliseconds: all events that were acknowledged before are stored. With an event log it may lag behind. */
+  /** All events acknowledged before this time are stored (epoch milliseconds). With an event log it may lag behind. */
   eventsStoredUntil: () => number;
   now: () => number;
 };
 
-/** A click that is not found may still be in the event log: it is waited for, up to twice the last of these pauses. */
+/**
+ * Pauses while waiting for a click that may still be in the event log. The total wait is up to twice the last pause.
+ */
 const [firstPauseMs, lastPauseMs] = [50, 3_200];
-/** A log that is behind by more is not waited for (milliseconds). */
+/** Maximum lag of a log that is waited for (milliseconds). */
 const lateMs = 5_000;
 
-/** Reports in one transaction (count). */
+/** Maximum number of reports in a transaction. */
 const maxItems = 128;
 
 export function createConversionService(deps: ConversionDeps): ConversionService {
@@ -73,7 +75,9 @@ export function createConversionService(deps: ConversionDeps): ConversionService
     traceOf: ({ trace }) => trace,
   });
 
-  /** Waits for clicks that were in the event log when the report came. Without a log, everything is stored by now. */
+  /**
+   * Waits for clicks that were in the event log when the report arrived. Without a log, everything is already stored.
+   */
   async function evaluateWhenStored(item: Item): Promise<Evaluation> {
     const arrivedMs = now();
     for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
@@ -89,7 +93,7 @@ export function createConversionService(deps: ConversionDeps): ConversionService
   return {
     record: async (report, trace) => {
       const click = clickIds.read(report.clickId);
-      // A click id can only be of the future by a wrong clock, and PostgreSQL's dates have an end.
+      // A click id in the future can only be caused by a wrong clock, and PostgreSQL's dates have a limit.
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const [txnKey = '', ...earlierKeys] = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
       const evaluation = await evaluateWhenStored({ report, click, txnKey, earlierKeys, trace });
@@ -101,7 +105,7 @@ export function createConversionService(deps: ConversionDeps): ConversionService
   };
 }
 
-/** `earlierKeys`: of the same transaction under earlier peppers; mostly none. */
+/** A queued report. `earlierKeys` are those of the same transaction under earlier peppers; usually empty. */
 type Item = {
   report: ConversionReport;
   click: ClickRef;
@@ -111,7 +115,7 @@ type Item = {
 };
 type Evaluated = { item: Item; click: ConvertedClick | null; evaluation: Evaluation };
 
-/** Evaluates a batch and books what is new. What another transaction booked meanwhile is evaluated again. */
+/** Evaluates a batch and books the new reports. Those that another transaction booked meanwhile are evaluated again. */
 async function recordBatch(deps: ConversionDeps, items: readonly Item[]): Promise<Evaluation[]> {
   const evaluated = await evaluateBatch(deps, items);
   const bookings = evaluated.flatMap(toNewBooking);
@@ -129,16 +133,16 @@ async function recordBatch(deps: ConversionDeps, items: readonly Item[]): Promis
           deps,
           late.map(({ item }) => item),
         );
-  return evaluated.map((one) => {
-    if (isLate(one)) return (again[late.indexOf(one)] as Evaluated).evaluation;
-    const { evaluation } = one;
+  return evaluated.map((entry) => {
+    if (isLate(entry)) return (again[late.indexOf(entry)] as Evaluated).evaluation;
+    const { evaluation } = entry;
     const booking = evaluation.outcome === 'book' ? booked.get(evaluation.booking.id) : undefined;
     return booking === undefined ? evaluation : { outcome: 'book', booking };
   });
 }
 
-async function evaluateBatch(deps: ConversionDeps, given: readonly Item[]): Promise<Evaluated[]> {
-  const items = await withBookedKeys(deps, given);
+async function evaluateBatch(deps: ConversionDeps, batch: readonly Item[]): Promise<Evaluated[]> {
+  const items = await withBookedKeys(deps, batch);
   const clicks = await findClicks(deps.pool, items.map(toLookup), deps.now());
   return items.map((item, index) => {
     const click = clicks[index] ?? null;
@@ -148,20 +152,20 @@ async function evaluateBatch(deps: ConversionDeps, given: readonly Item[]): Prom
 
 const toLookup = ({ report, click, txnKey }: Item): Lookup => ({ ...click, event: report.event, txnKey });
 
-/** While USER_PEPPER is rotated: a transaction that is booked under an earlier key keeps it. */
+/** During a rotation of USER_PEPPER, a transaction that is booked under an earlier key keeps it. */
 async function withBookedKeys({ pool, now }: ConversionDeps, items: readonly Item[]): Promise<readonly Item[]> {
-  let known = items;
+  let itemsWithKeys = items;
   const rounds = Math.max(0, ...items.map(({ earlierKeys }) => earlierKeys.length));
   for (let round = 0; round < rounds; round += 1) {
-    const asked = known.map((item) => ({ ...item, txnKey: item.earlierKeys[round] ?? item.txnKey }));
-    const clicks = await findClicks(pool, asked.map(toLookup), now());
-    known = known.map((item, index) => {
+    const withEarlierKey = itemsWithKeys.map((item) => ({ ...item, txnKey: item.earlierKeys[round] ?? item.txnKey }));
+    const clicks = await findClicks(pool, withEarlierKey.map(toLookup), now());
+    itemsWithKeys = itemsWithKeys.map((item, index) => {
       const click = clicks[index];
       const isBooked = click != null && (click.conversion !== null || click.void !== null);
-      return isBooked ? (asked[index] as Item) : item;
+      return isBooked ? (withEarlierKey[index] as Item) : item;
     });
   }
-  return known;
+  return itemsWithKeys;
 }
 
 function evaluateItem(
@@ -196,13 +200,16 @@ const toNewBooking = ({ item, click, evaluation }: Evaluated): NewBooking[] =>
     : [];
 
 /**
- * Adds rows to the ledger, counts the new ones for caps and reports, and creates their postbacks: all or nothing. One
- * statement, and a transaction around it only where caps count. What no longer fits into a budget is booked with 0.
- * @returns the new ones as they were booked, by id
+ * Adds rows to the ledger, counts the new ones for caps and reports, and creates their postbacks, all or nothing. It is
+ * one statement, in a transaction only if caps count. Bookings that no longer fit into a budget are booked with 0.
+ * @returns the new bookings, by id
  */
-async function bookAll({ pool, catalog }: ConversionDeps, given: readonly NewBooking[]): Promise<Map<string, Booking>> {
+async function bookAll(
+  { pool, catalog }: ConversionDeps,
+  newBookings: readonly NewBooking[],
+): Promise<Map<string, Booking>> {
   const snapshot = catalog.current();
-  const bookings = withTotals(snapshot, given);
+  const bookings = withTotals(snapshot, newBookings);
   if (!areCounted(snapshot, bookings)) {
     const { added, queued } = await insertBookings(pool, bookings, bookings.flatMap(postbacksIn(snapshot)));
     tellWorkers(pool, queued);
@@ -224,7 +231,10 @@ async function bookAll({ pool, catalog }: ConversionDeps, given: readonly NewBoo
 const byId = (bookings: readonly NewBooking[]): Map<string, Booking> =>
   new Map(bookings.map(({ booking }) => [booking.id, booking]));
 
-/** @returns the same bookings, without their money where it no longer fits into a budget */
+/**
+ * Counts the added bookings.
+ * @returns the same bookings, with 0 if they no longer fit into a budget
+ */
 async function countAdded(
   executor: Executor,
   snapshot: Snapshot,
@@ -233,25 +243,25 @@ async function countAdded(
   const unbilledIds = await countBookings(executor, snapshot, bookings);
   const isUnbilled = ({ booking }: NewBooking): boolean => unbilledIds.has(booking.id);
   if (unbilledIds.size > 0) await markUnbilledBookings(executor, bookings.filter(isUnbilled));
-  return bookings.map((one) => (isUnbilled(one) ? { ...one, booking: unbilled(one.booking) } : one));
+  return bookings.map((entry) => (isUnbilled(entry) ? { ...entry, booking: unbilled(entry.booking) } : entry));
 }
 
-/** Deliveries of bookings, where their publishers want conversions posted back. */
+/** Deliveries of bookings, if their publishers receive postbacks of conversions. */
 const postbacksIn =
   ({ publishers }: Snapshot) =>
-  (one: NewBooking): Delivery[] => {
-    const isWanted = publishers.get(one.click.publisherId)?.postbackEvents.includes('conversion') !== false;
-    return isWanted ? deliveriesOf(toPostback(one), one.click.targets) : [];
+  (entry: NewBooking): Delivery[] => {
+    const isWanted = publishers.get(entry.click.publisherId)?.postbackEvents.includes('conversion') !== false;
+    return isWanted ? deliveriesOf(toPostback(entry), entry.click.targets) : [];
   };
 
-const toPostback = (one: NewBooking): OutboxEvent => ({
-  publisherId: one.click.publisherId,
+const toPostback = (entry: NewBooking): OutboxEvent => ({
+  publisherId: entry.click.publisherId,
   event: postbackEvent,
-  sessionId: one.click.sessionId,
-  pubUserId: one.click.pubUserId,
+  sessionId: entry.click.sessionId,
+  pubUserId: entry.click.pubUserId,
   dev: false,
-  payload: () => bookingPostback(one),
-  nowMs: one.booking.bookedAtMs,
-  causeId: one.booking.id,
-  traceparent: one.trace?.traceparent ?? null,
+  payload: () => bookingPostback(entry),
+  nowMs: entry.booking.bookedAtMs,
+  causeId: entry.booking.id,
+  traceparent: entry.trace?.traceparent ?? null,
 });
