@@ -207,7 +207,7 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   );
 }
 
-/** What answers show of a key beside its row: a use changes no ETag. */
+/** Fields of a key in responses that are not part of its row, so that using a key does not change its ETag. */
 export const keyAdditions: Additions = {
   fields: {
     last_used_at: orNull(timestamp(), {

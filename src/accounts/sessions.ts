@@ -136,7 +136,7 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
   };
 }
 
-/** Session ids that are asked for within this time share one query (milliseconds). */
+/** Checks within this time share one query (milliseconds). */
 const checkTogetherMs = 100;
 
 /** Checks whether a session is active, and its user still has the membership with which the page was opened. */

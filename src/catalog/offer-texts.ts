@@ -30,5 +30,5 @@ export type Translations<LocalizedOffer> = {
    * Cache of the offer in other languages, filled on first use: by language of the texts, then by language of the
    * pictures.
    */
-  shown: Map<string, Map<string, LocalizedOffer>>;
+  localised: Map<string, Map<string, LocalizedOffer>>;
 };

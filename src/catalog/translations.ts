@@ -14,7 +14,7 @@ export function translationsOf(
   const pictures = new Set(creatives.flatMap(({ language }) => language?.toLowerCase() ?? []));
   if (entries.length === 0 && pictures.size === 0) return null;
   const texts = new Map(entries.map(([tag, translation]) => [tag.toLowerCase(), { tag, texts: translation }]));
-  return { texts, pictures, shown: new Map() };
+  return { texts, pictures, localised: new Map() };
 }
 
 /** Key of an offer's original texts, and of pictures without a language. */
@@ -29,10 +29,10 @@ export function localise(offer: Offer, preferred: Wanted, publisher: { language:
   if (translations === null) return offer;
   const textsIn = textLanguage(offer, translations, preferred, publisher.language.key);
   const picturesIn = preferred.chain.find((tag) => translations.pictures.has(tag)) ?? own;
-  let byPictures = translations.shown.get(textsIn);
+  let byPictures = translations.localised.get(textsIn);
   if (byPictures === undefined) {
     byPictures = new Map();
-    translations.shown.set(textsIn, byPictures);
+    translations.localised.set(textsIn, byPictures);
   }
   let localised = byPictures.get(picturesIn);
   if (localised === undefined) {

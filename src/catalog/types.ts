@@ -172,7 +172,7 @@ export type ApiKey = {
   permissions: ReadonlySet<Permission>;
   /** Maximum calls per second; null for no limit. */
   rateLimitPerS: number | null;
-  /** What its calls count against: its own limit, and those of the keys that made it. */
+  /** Limits that its calls count against: its own, and those of the keys that created it. */
   limits: readonly KeyLimit[];
   /** Expiry (epoch milliseconds); null for no expiry. */
   expiresAtMs: number | null;

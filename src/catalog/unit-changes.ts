@@ -27,14 +27,14 @@ const partly = { ifMatch: null, replace: false };
 /**
  * Writes changes of a unit into placements, their themes and the publisher's floors, and into the audit log. A theme
  * that is also used elsewhere stays unchanged; the placements get a copy.
- * @param named normalised names; null for all existing placements
+ * @param requestedNames normalised names; null for all existing placements
  * @param suffix suffix of the names of copied themes
  * @returns the written rows, in order
  * @throws AppError conflict if there is no theme for the settings; invalid_request if a theme was removed
  */
 export async function writeUnitChanges(
   work: Work,
-  named: readonly string[] | null,
+  requestedNames: readonly string[] | null,
   { changes, suffix }: { changes: UnitChanges; suffix: string },
 ): Promise<WrittenRow[]> {
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
@@ -43,7 +43,7 @@ export async function writeUnitChanges(
     [work.publisherId],
   );
   const placementNames = rows.map(({ name }) => name);
-  const names = named ?? placementNames;
+  const names = requestedNames ?? placementNames;
   const { settings, floor, ...ofPlacement } = changes;
   const written: WrittenRow[] = [];
   for (const name of names) {

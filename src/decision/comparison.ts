@@ -13,7 +13,7 @@ export type Comparison = {
   factors: ReadonlyMap<string, number | null>;
 };
 
-type CachedComparison = { rates: ExchangeRates; day: string; wanted: string | null; comparison: Comparison };
+type CachedComparison = { rates: ExchangeRates; day: string; preferredCurrency: string | null; comparison: Comparison };
 const lastMade = new WeakMap<EligibilityIndex, CachedComparison>();
 const currencyCounts = new WeakMap<EligibilityIndex, ReadonlyMap<string, number>>();
 
@@ -29,12 +29,12 @@ export function comparisonOf(index: EligibilityIndex, publisher: Publisher, nowM
   const preferredCurrency = reportingCurrency ?? rates.base;
   const day = new Date(nowMs + offsetMs(timeZone, nowMs)).toISOString().slice(0, 10);
   const last = lastMade.get(index);
-  if (last?.rates === rates && last.day === day && last.wanted === preferredCurrency) return last.comparison;
+  if (last?.rates === rates && last.day === day && last.preferredCurrency === preferredCurrency) return last.comparison;
   const comparison = compare([...counts.keys()].sort(), rates, {
     currency: preferredCurrency ?? mostFrequent(counts),
     day,
   });
-  lastMade.set(index, { rates, day, wanted: preferredCurrency, comparison });
+  lastMade.set(index, { rates, day, preferredCurrency, comparison });
   return comparison;
 }
 

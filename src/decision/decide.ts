@@ -39,7 +39,7 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
   const bits = passIndexFilters(index, context, relaxed);
   if (onExcluded) reportIndexExclusions(index, input, relaxed, onExcluded);
   const stream = candidateStream({ index, bits, input, relaxed, onExcluded });
-  const { chosen: filledOffers, blocked } = fillPositions({
+  const { offers: filledOffers, blocked } = fillPositions({
     stream: observer === null ? stream : observed(stream, observer),
     count: context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse,
     onOfferwall: context.surface === 'offerwall',

@@ -72,8 +72,8 @@ export type Exclusion =
   | { rule: 'total_cap' | 'cap_reserved'; cap: CompiledTotalCap; used: number; reserved: number }
   | { rule: 'pacing'; probability: number }
   | { rule: 'other_placement' | 'held_out' }
-  | { rule: 'same_campaign' | 'same_advertiser'; shown: Candidate }
-  | { rule: 'exclusion_group'; shown: Candidate; group: string }
+  | { rule: 'same_campaign' | 'same_advertiser'; conflictsWith: Candidate }
+  | { rule: 'exclusion_group'; conflictsWith: Candidate; group: string }
   | { rule: 'blocked_by_publisher'; by: 'separation' | 'floor'; value: string }
   | { rule: 'sequence_denied'; ruleId: number }
   | { rule: 'sequence_reserved' }

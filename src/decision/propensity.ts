@@ -29,7 +29,10 @@ type Stratum = { share: number; seeds: readonly number[]; timesShown: Map<string
 type Sampling = {
   /** Rearranges the offers of a decision before they are shown. */
   arrange?: (offers: readonly DecidedOffer[]) => readonly DecidedOffer[];
-  /** Of the seeds: those that are averaged over must differ in it, as errors would add up otherwise. */
+  /**
+   * Salt of the seeds. Decisions whose results are averaged need different salts, because their errors would add up
+   * otherwise.
+   */
   salt?: number;
 };
 

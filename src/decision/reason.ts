@@ -105,13 +105,13 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
     case 'pacing':
       return { key: rule, values: { share: { as: 'share', value: exclusion.probability } } };
     case 'same_campaign':
-      return { key: rule, values: { id: String(exclusion.shown.offer.id) } };
+      return { key: rule, values: { id: String(exclusion.conflictsWith.offer.id) } };
     case 'same_advertiser': {
-      const { name, advertiserName } = exclusion.shown.offer.campaign;
+      const { name, advertiserName } = exclusion.conflictsWith.offer.campaign;
       return { key: rule, values: { name, advertiser: advertiserName } };
     }
     case 'exclusion_group':
-      return { key: rule, values: { name: exclusion.shown.offer.campaign.name, group: exclusion.group } };
+      return { key: rule, values: { name: exclusion.conflictsWith.offer.campaign.name, group: exclusion.group } };
     case 'sequence_denied':
       return { key: rule, values: { id: String(exclusion.ruleId) } };
     case 'positions_filled':

@@ -47,7 +47,7 @@ export type User = {
   role: MemberRole;
   /** Publisher of the member; null for operators and advertisers' accounts. */
   publisherId: number | null;
-  /** Of an advertiser's accounts; null: of all others. */
+  /** Advertiser of the account; null for all other users. */
   advertiserId: number | null;
   /** Whether the invitation was accepted. */
   hasJoined: boolean;

@@ -24,7 +24,7 @@ export type FileImport<Result extends { file: DryRunView }> = {
   run: (bytes: Buffer, file: FileForm, isDryRun: boolean) => Promise<Result>;
   /** Message after the import. */
   doneText: (result: Result) => string;
-  /** What the import would change. */
+  /** Description of the changes that the import would make. */
   previewText: (result: Result) => string;
   /**
    * Message of a rejection.

@@ -95,7 +95,7 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
   }
 
   return {
-    counts: () => ({ transforms: transforms.made(), loads: loaded }),
+    counts: () => ({ transforms: transforms.transformCount(), loads: loaded }),
     find: async (id, type, requested, accept, client = { address: '' }) => {
       const key = `${id}.${type}`;
       const cachedOriginal = originals.get(key);

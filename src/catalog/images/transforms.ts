@@ -59,7 +59,7 @@ export type Transforms = {
   /** Whether so many transforms are queued that a client would wait long. */
   isBusy: () => boolean;
   /** Number of transforms since the start. */
-  made: () => number;
+  transformCount: () => number;
 };
 
 /**
@@ -91,7 +91,7 @@ export function createTransforms({ disk, maxSize }: { disk: DiskCache | null; ma
   }
 
   return {
-    made: () => transformCount,
+    transformCount: () => transformCount,
     isBusy: () => pending.count() >= busyTransforms,
     has: ({ key }) => transformed.has(key) || pending.has(key),
     bytesOf: async (original, plan, { address, signal }) => {

@@ -34,20 +34,20 @@ type Filling = FillRules & {
  * with the offers chosen before.
  * @returns `blocked` is the number of candidates that were excluded only by sequence rules
  */
-export function fillPositions(options: FillOptions): { chosen: RankedCandidate[]; blocked: number } {
+export function fillPositions(options: FillOptions): { offers: RankedCandidate[]; blocked: number } {
   const { stream, count, onOfferwall, sequence, onExcluded } = options;
   const conflicts = createConflicts(onOfferwall, options.elsewhere, options.separateCategories);
   const filling: Filling = { stream, count, onOfferwall, sequence, onExcluded, conflicts, pending: [] };
-  const chosen: RankedCandidate[] = [];
-  while (chosen.length < count) {
-    const best = takeBest(filling, chosen.length + 1);
+  const offers: RankedCandidate[] = [];
+  while (offers.length < count) {
+    const best = takeBest(filling, offers.length + 1);
     if (best === null) break;
     filling.conflicts.add(best.candidate);
-    chosen.push(best);
+    offers.push(best);
   }
   const blocked = filling.pending.length;
   if (onExcluded !== undefined) reportRest(filling, onExcluded);
-  return { chosen, blocked };
+  return { offers, blocked };
 }
 
 /** Takes the candidate for a position out of the pending ones, reading the stream as far as needed. */
@@ -136,12 +136,12 @@ function createConflicts(
     if (sameCampaign !== undefined)
       return elsewhere.includes(sameCampaign)
         ? { rule: 'other_placement' }
-        : { rule: 'same_campaign', shown: sameCampaign };
+        : { rule: 'same_campaign', conflictsWith: sameCampaign };
     const sameAdvertiser = advertisers.get(campaign.advertiserId);
-    if (sameAdvertiser !== undefined) return { rule: 'same_advertiser', shown: sameAdvertiser };
+    if (sameAdvertiser !== undefined) return { rule: 'same_advertiser', conflictsWith: sameAdvertiser };
     for (const group of rules.groups) {
       const earlierOffer = groups.get(group);
-      if (earlierOffer !== undefined) return { rule: 'exclusion_group', shown: earlierOffer, group };
+      if (earlierOffer !== undefined) return { rule: 'exclusion_group', conflictsWith: earlierOffer, group };
     }
     if (categories.size > 0 && categories.has(plainText(campaign.category)))
       return { rule: 'blocked_by_publisher', by: 'separation', value: campaign.category };

@@ -22,7 +22,7 @@ export async function findUserDecisions(
   }: { publisherId: number; userKeys: readonly string[]; identifier: string; limit: number },
 ): Promise<UserDecision[]> {
   const newest = (condition: string): string => `(
-    select id, created_at, placement, user_key, offer_ids, decision is not null as kept
+    select id, created_at, placement, user_key, offer_ids, decision is not null as is_stored
     from sessions where publisher_id = $1 and ${condition} order by day desc, id desc limit $4
   )`;
   const { rows } = await executor.query<{
@@ -31,7 +31,7 @@ export async function findUserDecisions(
     placement: string;
     user_key: string | null;
     offer_ids: number[];
-    kept: boolean;
+    is_stored: boolean;
   }>(
     `select * from (${newest('user_key = any($2::uuid[])')} union ${newest('pub_user_id = $3')}) as found
     order by id desc limit $4`,
@@ -43,6 +43,6 @@ export async function findUserDecisions(
     placement: row.placement,
     userKey: row.user_key,
     offerIds: row.offer_ids,
-    kept: row.kept,
+    isStored: row.is_stored,
   }));
 }

@@ -86,7 +86,7 @@ function countEach(
     const context = contextOf(pending, nowMs);
     const history = { optOuts, exposures };
     const { offers } = decide({ ...usage, publisher, theme, context, history, seed: seedOf(newUuid7(nowMs)) });
-    pending.shown = offers.map(({ offer }) => offer.campaign.id);
+    pending.shownCampaignIds = offers.map(({ offer }) => offer.campaign.id);
     for (const { offer } of offers)
       exposures.push({
         offerId: offer.id,

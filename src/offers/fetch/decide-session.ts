@@ -49,7 +49,7 @@ export function decideSession(
   if (pending.assigned !== null) inputs.experiments = pending.assigned.stored;
   if (ghost !== null) inputs.ghost = ghostOf(ghost);
   const decided = withLinkedFirst(offers, linked);
-  if (pending.call !== null) pending.shown = decided.map(({ offer }) => offer.campaign.id);
+  if (pending.call !== null) pending.shownCampaignIds = decided.map(({ offer }) => offer.campaign.id);
   const localisedOffers = decided.map(({ offer }) =>
     offer.translations === null ? offer : localise(offer, pending.language, publisher),
   );

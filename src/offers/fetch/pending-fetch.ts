@@ -64,7 +64,7 @@ export type PendingFetch = {
   /** All fetches of a call with several placements; null for a single fetch. */
   call: readonly PendingFetch[] | null;
   /** Campaigns shown by its last decision, which other fetches of the same call must not show. */
-  shown: readonly number[];
+  shownCampaignIds: readonly number[];
 };
 
 /** Maximum number of offers of an offerwall. */
@@ -111,7 +111,7 @@ export function createFetchOpener(
       decision: null,
       trace: null,
       call: null,
-      shown: none,
+      shownCampaignIds: none,
     };
     if (publisher.experiments !== null && link === null) {
       pending.subject = subjectOf(request, (identifier) => userKeys.allOf(publisher.id, identifier), now());
@@ -158,7 +158,7 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
  * of their call that are not decided again.
  */
 export function forgetShown(batch: Iterable<PendingFetch>): void {
-  for (const pending of batch) pending.shown = none;
+  for (const pending of batch) pending.shownCampaignIds = none;
 }
 
 /**
@@ -206,7 +206,7 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
 }
 
 const shownElsewhere = (pending: PendingFetch, call: readonly PendingFetch[]): number[] =>
-  call.flatMap((other) => (other === pending ? none : other.shown));
+  call.flatMap((other) => (other === pending ? none : other.shownCampaignIds));
 
 /** Offer whose link opened the offerwall, or null. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>

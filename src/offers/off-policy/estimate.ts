@@ -58,7 +58,8 @@ export function estimateOther(observed: readonly Observed[]): Estimate {
     ({ shown: impressions, weight }) =>
       (weight * sum(impressions, (impression) => impression.ratio)) / (impressions.length || 1),
   );
-  const effectiveSessions = sum(ratios, (one) => one) ** 2 / sum(ratios, (one) => one * one) || 0;
+  const effectiveSessions =
+    sum(ratios, (sessionRatio) => sessionRatio) ** 2 / sum(ratios, (sessionRatio) => sessionRatio * sessionRatio) || 0;
   const coverage = sum(positions, ({ ratio: mean }) => mean) / sum(positions, ({ filled }) => filled) || 0;
   const error = Math.sqrt(sum(errors, (deviation) => deviation * deviation)) || 0;
   const paidSessions = observed.filter((session) => revenueOf(session) > 0).length;

@@ -128,11 +128,11 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 /**
  * Ids of campaigns that the session showed. Any other one is an unknown campaign, whether it exists or not
  * (docs/interface.md#unknown-campaigns).
- * @param given ids as in the path or the body
+ * @param ids ids as in the path or the body
  * @throws AppError campaign_not_in_session (404)
  */
-const shownIn = ({ campaignIds }: UspSession, given: readonly (number | string)[]): number[] =>
-  given.map((text) => {
+const shownIn = ({ campaignIds }: UspSession, ids: readonly (number | string)[]): number[] =>
+  ids.map((text) => {
     const id = campaignIds.find((campaignId) => String(campaignId) === String(text));
     if (id === undefined) throw new AppError('campaign_not_in_session');
     return id;

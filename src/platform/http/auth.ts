@@ -17,7 +17,7 @@ export type Permission = string;
 /** The rate limit of the key with this id: calls per second, and the same number at once. Other keys may share it. */
 export type KeyLimit = { id: number; perS: number };
 
-/** What a key allows. A call counts against all of its limits. */
+/** Rights of a key. A call counts against all of its limits. */
 export type KeyGrant<Caller> = {
   permissions: ReadonlySet<Permission>;
   limits: readonly KeyLimit[];

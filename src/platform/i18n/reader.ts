@@ -150,20 +150,20 @@ export function wantedOf(tags: string): Wanted {
   return preferred;
 }
 
-const keptTags = new LRUCache<string, { wanted: Wanted | null }>({ max: maxKept });
+const keptTags = new LRUCache<string, { preferred: Wanted | null }>({ max: maxKept });
 
 /** Languages of a tag or a platform's locale name, or null if it names none. Parsing one takes 3 µs. */
 export function wantedTag(text: string): Wanted | null {
   let cached = keptTags.get(text);
   if (cached === undefined) {
     const tag = tagOfLocale(text);
-    cached = { wanted: tag === null ? null : wantedOf(tag) };
+    cached = { preferred: tag === null ? null : wantedOf(tag) };
     keptTags.set(text, cached);
   }
-  return cached.wanted;
+  return cached.preferred;
 }
 
-const keptHeaders = new LRUCache<string, { wanted: Wanted | null }>({ max: maxKept });
+const keptHeaders = new LRUCache<string, { preferred: Wanted | null }>({ max: maxKept });
 
 /** Languages that an `Accept-Language` header prefers, or null if it names none. */
 export function acceptedLanguages(header: string): Wanted | null {
@@ -172,10 +172,10 @@ export function acceptedLanguages(header: string): Wanted | null {
   if (cached === undefined) {
     const tags = acceptedTags(text).flatMap((tag) => tagOfLocale(tag) ?? []);
     const key = [...new Set(tags)].slice(0, maxTags).join(',');
-    cached = { wanted: key === '' ? null : wantedOf(key) };
+    cached = { preferred: key === '' ? null : wantedOf(key) };
     keptHeaders.set(text, cached);
   }
-  return cached.wanted;
+  return cached.preferred;
 }
 
 /** Formats a day in the reader's language and a time zone: that of the publisher, for its users. */

@@ -116,11 +116,11 @@ export const warningsOfImport = async (
 ];
 
 /** Warns about settings of a file that are ignored because only operators can change them. */
-export async function findKeptSettings(work: Work, { publisher, given }: Catalogue): Promise<Warning[]> {
+export async function findKeptSettings(work: Work, { publisher, settingNames }: Catalogue): Promise<Warning[]> {
   if (isOperator(work.actor)) return [];
   const current = await getRow(publishers, work, String(work.publisherId));
   return (publishers.operatorOnly ?? [])
-    .filter((name) => given.includes(name) && !isDeepStrictEqual(publisher[name], current[name]))
+    .filter((name) => settingNames.includes(name) && !isDeepStrictEqual(publisher[name], current[name]))
     .map((name) => ({
       path: `/publisher/${name}`,
       message: `was left out: only an operator changes it; it stays ${JSON.stringify(current[name])}`,

@@ -15,11 +15,11 @@ import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 /** A row of a file: its id in the file, its fields, and the bytes of its picture. */
 export type FileRow = { id: unknown; values: Values; image: Buffer | null; path: string };
 
-/** A parsed catalogue. `given` lists the publisher's settings that the file contains. */
+/** A parsed catalogue. `settingNames` lists the publisher's settings that the file contains. */
 export type Catalogue = {
   sdkId: string | null;
   publisher: Values;
-  given: readonly string[];
+  settingNames: readonly string[];
   rows: ReadonlyMap<Resource, readonly FileRow[]>;
 };
 
@@ -100,7 +100,7 @@ export async function parseCatalogue(
     catalogue: {
       sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null,
       publisher,
-      given: Object.keys(fileSettings),
+      settingNames: Object.keys(fileSettings),
       rows,
     },
   };

@@ -84,10 +84,10 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
  * Plans changes of settings. Settings that the file lacks stay, and so do operators' settings unless an operator
  * applies the file.
  */
-function planSettings({ actor }: Work, { publisher, given }: Catalogue, current: View): Step[] {
+function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, current: View): Step[] {
   const operatorSettings = isOperator(actor) ? [] : (publishers.operatorOnly ?? []);
   const fields = fieldsThatDiffer(
-    given.filter((name) => !operatorSettings.includes(name)),
+    settingNames.filter((name) => !operatorSettings.includes(name)),
     current,
     publisher,
   );
@@ -109,12 +109,12 @@ const pictureOf = ({ image }: FileRow): string | null => (image === null ? null 
 async function readCurrent(
   work: Work,
   kind: Resource,
-  known: Map<string, ReadonlySet<unknown>>,
+  currentIds: Map<string, ReadonlySet<unknown>>,
 ): Promise<CurrentRow[]> {
   const pictures = kind === creatives ? await readPictures(work) : null;
   const current: CurrentRow[] = [];
   for await (const row of rowsOf(kind, work)) {
-    const isKnown = (table: string, id: unknown): boolean => known.get(table)?.has(id) === true;
+    const isKnown = (table: string, id: unknown): boolean => currentIds.get(table)?.has(id) === true;
     const view =
       kind === sequenceRules
         ? { ...row, match: mapMatch(row.match as Values, (table, id) => (isKnown(table, id) ? id : null)) }
@@ -122,7 +122,7 @@ async function readCurrent(
     if (kind === sequenceRules && Object.keys(view.match as Values).length === 0) continue;
     current.push({ view, picture: pictures?.get(row.id) ?? null });
   }
-  known.set(kind.table, new Set(current.map(({ view }) => view[kind.key])));
+  currentIds.set(kind.table, new Set(current.map(({ view }) => view[kind.key])));
   return current;
 }
 

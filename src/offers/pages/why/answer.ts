@@ -134,13 +134,13 @@ const sessionColumns = () => [
 function sessionList(context: PublisherContext, sessions: readonly UserDecision[], { offer }: Question): Html {
   const { publisher, path } = context;
   const offerOf = offer === '' ? '' : `&offer=${encodeURIComponent(offer)}`;
-  const rows = sessions.map(({ sessionId, at, placement, offerIds, isStored: kept }) => [
+  const rows = sessions.map(({ sessionId, at, placement, offerIds, isStored }) => [
     moment(publisher, at, 'second'),
     placement,
     offerIds.length === 0
       ? t('why.none')
       : html`${offerIds.map((id) => html`${link(path(`/offers/${id}`), String(id))} `)}`,
-    kept ? link(path(`/why?session=${sessionId}${offerOf}`), t('why.explainThis')) : t('why.notStored'),
+    isStored ? link(path(`/why?session=${sessionId}${offerOf}`), t('why.explainThis')) : t('why.notStored'),
   ]);
   return html`
     <h2 class="section">${t('why.sessionsOf')}</h2>

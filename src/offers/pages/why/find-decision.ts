@@ -23,7 +23,7 @@ export type FoundDecision = {
   /** Time of the session's decision; null for now. */
   at: Date | null;
   sessions: readonly UserDecision[];
-  /** What could not be found. */
+  /** Message if the subject of the question was not found, or null. */
   problem: string | null;
 };
 
@@ -66,7 +66,7 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     const keys = [own, ...earlierKeys];
     const query = { publisherId: publisher.id, userKeys: keys, identifier: question.user, limit: maxSessions };
     const sessions = await failFast(() => findUserDecisions(pool, query));
-    const newest = sessions.find(({ isStored: kept }) => kept);
+    const newest = sessions.find(({ isStored }) => isStored);
     const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
     const foundKey = newest?.userKey ?? sessions[0]?.userKey ?? own;
     // If the sessions belong to a user known by a device, only that key is known.
