@@ -166,10 +166,7 @@ export const rowsField = '_rows';
 
 /** Submitted fields by name; unchecked boxes are absent. */
 export type Fields = {
-  /**
-   * First value, trimmed, with \
-   * as line end; empty if there is none.
-   */
+  /** First value, trimmed, with line feeds as line ends; empty if there is none. */
   text: (name: string) => string;
   all: (name: string) => string[];
   /** Whether a box is checked. */
