@@ -93,7 +93,7 @@ test('words in the markup of terms block nothing, those between it do', () => {
 test('words of terms are read as users see them, in every language', () => {
   const blocks = (word: string, terms: string) => {
     const texts = new Map([['fr', { tag: 'fr', texts: { terms_and_conditions: terms } }]]);
-    const translations = { texts, pictures: new Set<string>(), shown: new Map() };
+    const translations = { texts, pictures: new Set<string>(), localised: new Map() };
     return [
       blockOf({ blocked: { words: [word] } }, { ...offerWith({}), termsAndConditions: terms }) !== null,
       blockOf({ blocked: { words: [word] } }, { ...offerWith({}), translations }) !== null,
