@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 describe('the order of offers', () => {
-  test('is forced ones, priority, weight of the campaign, campaign, weight of the offer', () => {
+  test('puts forced ones first, then orders by priority, weight of the campaign, campaign, weight of the offer, id', () => {
     const offers = offersOf(
       campaignOf(1),
       campaignOf(2, { priority: 50 }),
@@ -36,19 +36,19 @@ describe('the order of offers', () => {
     for (let seed = 0; seed < 500; seed++) expect(shown(offers, { seed })).toEqual([1, 2, 3]);
   });
 
-  test("has a publisher's own priority of a campaign in place of the campaign's", () => {
+  test("uses a publisher's own priority of a campaign instead of the campaign's", () => {
     const first = campaignOf(9, { provisions: new Map([[1, provisionTo(1, { priority: 0 })]]) });
     expect(shown(offersOf(campaignOf(1), first))).toEqual([9, 1]);
   });
 
-  test('puts what pays before what does not, within one priority only', () => {
+  test('puts paying offers before others within the same priority only', () => {
     const paying = campaignOf(3, { payout: pays('cpm', 5) });
     expect(shown(offersOf(campaignOf(1, { weight: 900 }), campaignOf(2, { priority: 1 }), paying))).toEqual([2, 3, 1]);
   });
 });
 
 describe('an answer shows', () => {
-  test('one offer of a campaign: the best, or the next that fits', () => {
+  test('one offer of a campaign: the best one, or the next that fits', () => {
     const only = campaignOf(1);
     const [plain, pictured] = [offerOf(1, only, { weight: 200 }), offerOf(2, only, { creatives: [picture] })];
     expect(shown([plain, pictured])).toEqual([1]);
@@ -67,7 +67,7 @@ describe('an answer shows', () => {
     expect(shown(offersOf(withRules(1, a), withRules(2, b), withRules(3, c)))).toEqual([1, 3]);
   });
 
-  test('on an offerwall every eligible campaign, also of one advertiser', () => {
+  test('every eligible campaign on an offerwall, even of the same advertiser', () => {
     const offers = offersOf(...Array.from({ length: 30 }, (_, at) => campaignOf(at + 1, { advertiserId: 7 })));
     expect(
       shown([...offers, offerOf(99, offers[0]?.campaign as Campaign)], {
@@ -76,7 +76,7 @@ describe('an answer shows', () => {
     ).toHaveLength(30);
   });
 
-  test('no campaign the user declined, until the opt-out ends, to the second', () => {
+  test('no campaign that the user declined until the opt-out ends, to the second', () => {
     const until = (end: number | null): number[] =>
       shown(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
     expect(until(noonMs / 1000 + 1)).toEqual([]);
@@ -84,7 +84,7 @@ describe('an answer shows', () => {
     expect(until(null)).toEqual([]);
   });
 
-  test('in dev and test mode what no rule but the request itself shuts out', () => {
+  test('offers in dev and test mode that only the request itself could exclude', () => {
     const strict = withRules(1, {
       targeting: { countries: { include: ['US'] } },
       schedule: { end_at: '2020-01-01T00:00:00Z' },
@@ -126,7 +126,7 @@ describe('the unit', () => {
   };
   const three = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 
-  test('is on or off, and shows as many, as the placement says, else the theme, else the publisher', () => {
+  test('is on or off, and has the size, that the placement specifies, else the theme, else the publisher', () => {
     const count = (own: object, ofTheme: Partial<Theme>, ofPlacement: object): number => {
       const publisher = publisherWith(three, {
         ...own,
@@ -144,7 +144,7 @@ describe('the unit', () => {
     expect(count({ deliveryPercentage: 0 }, {}, { deliveryPercentage: 100 })).toBe(3);
   });
 
-  test('gives offers to the share of users it is told, always to the same, and to more when the share grows', () => {
+  test('gives offers to the configured share of users, always the same ones, and to more when the share grows', () => {
     const among = (deliveryPercentage: number): string[] => {
       const publisher = publisherWith(three, { deliveryPercentage });
       const users = Array.from({ length: 2000 }, (_, at) => `user-${at}`);
@@ -160,7 +160,7 @@ describe('the unit', () => {
     expect(among(100)).toHaveLength(2000);
   });
 
-  test('says why it shows nothing', () => {
+  test('reports why it shows nothing', () => {
     const reason = (offers: readonly Offer[], own: object): string | null =>
       decide(inputOf(publisherWith(offers, own))).emptyReason;
     expect(reason(three, {})).toBeNull();
@@ -171,7 +171,7 @@ describe('the unit', () => {
   });
 });
 
-test('the same input gives the same decision, bit for bit, on indices built apart', () => {
+test('the same input gives the same decision, bit for bit, with separately built indices', () => {
   const campaigns = fc.array(
     fc.record({
       priority: fc.integer({ min: 1, max: 2 }),
@@ -186,12 +186,14 @@ test('the same input gives the same decision, bit for bit, on indices built apar
       const offers = offersOf(
         ...list.map(({ priority, amount, kind }, at) => campaignOf(at + 1, { priority, payout: pays(kind, amount) })),
       );
-      const known = new Map(list.map(({ clicks }, at) => [at + 1, counts(1000, clicks, Math.floor(clicks / 9))]));
+      const countsByOffer = new Map(
+        list.map(({ clicks }, at) => [at + 1, counts(1000, clicks, Math.floor(clicks / 9))]),
+      );
       const once = () =>
         decide(
           inputOf(publisherWith(offers), {
             seed,
-            model: modelOf(offers, known),
+            model: modelOf(offers, countsByOffer),
           }),
         );
       const [first, second] = [once(), once()];

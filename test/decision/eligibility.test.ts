@@ -62,25 +62,25 @@ const rulesOf: fc.Arbitrary<CampaignRules> = fc
   )
   .filter((rules) => checkRules(rules).length === 0);
 
-const known = <T>(from: readonly T[]): fc.Arbitrary<T | null> => fc.constantFrom(...from, null);
+const anyOf = <T>(from: readonly T[]): fc.Arbitrary<T | null> => fc.constantFrom(...from, null);
 
 const contexts: fc.Arbitrary<DecisionContext> = fc
   .record({
     geo: fc.record({
-      country: known([...values.countries, 'JP']),
-      region: known([...values.regions, 'JP-13']),
-      city: known([...values.cities, 'BERLIN']),
-      postalCode: known(['94107', '94199', '101 15']),
-      timeZone: known(['Europe/Berlin']),
+      country: anyOf([...values.countries, 'JP']),
+      region: anyOf([...values.regions, 'JP-13']),
+      city: anyOf([...values.cities, 'BERLIN']),
+      postalCode: anyOf(['94107', '94199', '101 15']),
+      timeZone: anyOf(['Europe/Berlin']),
     }),
     placement: fc.constantFrom('checkout', 'account', 'other'),
-    platform: known(values.platforms),
-    os: known(values.os),
-    browser: known(values.browsers),
-    device: known(values.devices),
+    platform: anyOf(values.platforms),
+    os: anyOf(values.os),
+    browser: anyOf(values.browsers),
+    device: anyOf(values.devices),
     custom: fc.constantFrom(new Map<string, string>(), new Map([['tier', 'gold']])),
     nowMs: fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 0, 1) }),
-    userKey: known(['user']),
+    userKey: anyOf(['user']),
     loyalty: fc.constantFrom('none', 'also', 'only'),
     onlyWithCreative: fc.boolean(),
     campaignId: fc.option(fc.integer({ min: 1, max: 12 }), { freq: 4 }),
@@ -89,7 +89,7 @@ const contexts: fc.Arbitrary<DecisionContext> = fc
   })
   .map((over) => contextOf({ ...over, count: 100 }));
 
-/** The rules one by one, over the rules as they were written. */
+/** Evaluates the original rules one by one. */
 function naive(offers: readonly Offer[], context: DecisionContext): number[] {
   return offers.filter((offer) => isEligible(offer, context)).map(({ id }) => id);
 }
@@ -102,7 +102,7 @@ function isEligible({ campaign, creatives, offerwallEnabled }: Offer, context: D
   if (context.dev) return true;
   const { targeting = {}, schedule, conditions, without_identity } = campaign.rules;
   if (without_identity === 'withhold' && context.userKey === null) return false;
-  const given: Record<string, string | null> = {
+  const valueByKey: Record<string, string | null> = {
     countries: context.geo.country,
     regions: context.geo.region,
     cities: context.geo.city,
@@ -114,10 +114,10 @@ function isEligible({ campaign, creatives, offerwallEnabled }: Offer, context: D
     devices: context.device,
   };
   for (const [key, { include, exclude }] of Object.entries(targeting)) {
-    const value = given[key]?.toLowerCase() ?? null;
+    const value = valueByKey[key]?.toLowerCase() ?? null;
     const has = (list: readonly string[]): boolean =>
-      list.some((wanted) =>
-        wanted.endsWith('*') ? value?.startsWith(wanted.slice(0, -1)) : wanted.toLowerCase() === value,
+      list.some((entry) =>
+        entry.endsWith('*') ? value?.startsWith(entry.slice(0, -1)) : entry.toLowerCase() === value,
       );
     if (include !== undefined && !has(include)) return false;
     if (exclude !== undefined && has(exclude)) return false;
@@ -152,7 +152,7 @@ describe('the offers that may be shown', () => {
       ),
     );
 
-  test('are those of the rules taken one by one, for any campaigns and any request', () => {
+  test('are those of the rules evaluated one by one, for any campaigns and any request', () => {
     fc.assert(
       fc.property(campaigns, fc.array(contexts, { minLength: 3, maxLength: 3 }), (offers, requests) => {
         for (const context of requests) expect(shown(offers, { context })).toEqual(naive(offers, context));
@@ -161,13 +161,13 @@ describe('the offers that may be shown', () => {
     );
   });
 
-  test('are the same with one campaign and with a thousand around it', () => {
-    const wanted = withRules(500, { targeting: { countries: { include: ['DE'] } } });
+  test('are the same with one campaign and with a thousand others', () => {
+    const targeted = withRules(500, { targeting: { countries: { include: ['DE'] } } });
     const others = Array.from({ length: 1000 }, (_, at) =>
       withRules(1000 + at, { targeting: { countries: { include: ['US'] } } }),
     );
     expect(
-      shown(offersOf(...others, wanted), {
+      shown(offersOf(...others, targeted), {
         context: { geo: { country: 'DE', region: null, city: null, postalCode: null, timeZone: null }, count: 100 },
       }),
     ).toEqual([500]);
@@ -218,7 +218,7 @@ describe('a campaign is served', () => {
     expect(served(campaign, { nowMs: Date.UTC(2026, 9, 25, 2, 0) })).toBe(true);
   });
 
-  test('only where it is provisioned', () => {
+  test('only to publishers that it is provisioned to', () => {
     const foreign = campaignOf(1, { publisherId: 2, provisions: new Map([[2, provisionTo(2)]]) });
     expect(served(foreign)).toBe(false);
     expect(served({ ...foreign, provisions: new Map([[1, provisionTo(1)]]) })).toBe(true);
@@ -226,7 +226,7 @@ describe('a campaign is served', () => {
     expect(served(foreign, { dev: true })).toBe(false);
   });
 
-  test('never when its rules, written by hand, make no sense; and it harms no other', () => {
+  test('never if its rules, written by hand, are invalid, without affecting other campaigns', () => {
     const broken = [
       { targeting: { countries: { include: 'US' } } },
       { schedule: { start_at: 'soon' } },

@@ -39,7 +39,7 @@ const inGeo = (geo: Partial<Geo>): InputOptions => ({
   context: { geo: { country: null, region: null, city: null, postalCode: null, timeZone: null, ...geo } },
 });
 
-describe('an offer that is not shown is explained by the first rule that shut it out', () => {
+describe('an offer that is not shown is explained by the first rule that excluded it', () => {
   const us = { targeting: { countries: { include: ['US', 'CA'] } } };
   test.each<[string, string]>([
     ["Country FR is not in the campaign's list (US, CA).", reason(us, inGeo({ country: 'FR' }))],
@@ -161,8 +161,8 @@ describe('an offer that is not shown is explained by the first rule that shut it
       'The user is not in the share that gets offers.',
       reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string,
     ],
-  ])('%s', (expected, given) => {
-    expect(given).toBe(expected);
+  ])('%s', (expected, actual) => {
+    expect(actual).toBe(expected);
   });
 });
 
@@ -188,7 +188,7 @@ test('an offer is explained by the offer shown in its place', () => {
   });
 });
 
-test('every provisioned offer is explained once, and those shown are those of the decision, with their scores', () => {
+test('every provisioned offer is explained once, and the shown ones match the decision, including their scores', () => {
   const offers = offersOf(
     ...Array.from({ length: 200 }, (_, at) =>
       withRules(at + 1, at % 3 === 0 ? { targeting: { countries: { include: ['US'] } } } : {}, {
@@ -241,7 +241,7 @@ const input = inputOf(
   },
 );
 
-test('every rule that an offer fails is named once, in the order in which they apply', () => {
+test('every rule that an offer fails is listed once, in the order in which they apply', () => {
   expect(failingRules(input, 1).map(({ rule }) => rule)).toEqual([
     ...['targeting', 'ended', 'targeting', 'conditions', 'opted_out'],
     ...['frequency_cap', 'frequency_cap', 'total_cap', 'total_cap'],
@@ -251,7 +251,7 @@ test('every rule that an offer fails is named once, in the order in which they a
   );
 });
 
-test('the first of them is the one that a decision stops at, and who takes part fails none', () => {
+test('a decision stops at the first failing rule, and an offer that takes part fails none', () => {
   for (const { offer, rule, rank } of explain(input)) {
     const failing = failingRules(input, offer.id);
     if (rank === null) expect(failing[0]?.rule, `offer ${offer.id}`).toBe(rule);

@@ -5,7 +5,7 @@ import { explain } from '../../src/decision/explain.ts';
 import { apiReason } from '../../src/offers/fetch/reason-text.ts';
 import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith, sequenceRule, useOf } from './support.ts';
 
-test('the worked example of the guide is what explain answers', () => {
+test('the worked example of the guide matches the explanation', () => {
   const guide = readFileSync(new URL('../../docs/guides/how-a-decision-is-made.md', import.meta.url), 'utf8');
   const promised = [...guide.matchAll(/^\| (\d+) \| [^|]+ \| ([^|]+) \|$/gm)].map(([, id, words]) => [
     Number(id),
@@ -42,7 +42,7 @@ test('the worked example of the guide is what explain answers', () => {
     },
     totals: new Map([['5', useOf({ budget: { day: 99_800_000 } })]]),
   });
-  const given = explain(input).map(({ offer, reason }) => [offer.id, apiReason(reason)] as const);
-  expect([...given].sort((a, b) => a[0] - b[0])).toEqual(promised);
+  const explained = explain(input).map(({ offer, reason }) => [offer.id, apiReason(reason)] as const);
+  expect([...explained].sort((a, b) => a[0] - b[0])).toEqual(promised);
   expect(promised).toHaveLength(10);
 });

@@ -6,7 +6,7 @@ import { inLanguage } from '../../src/platform/i18n/reader.ts';
 import { simulateLearner, startMs } from '../learning/support.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from './support.ts';
 
-test('an explanation names what of the request moved the score most, and by how much, in words', () => {
+test('an explanation names the request properties that changed the score most, and by how much', () => {
   const offers = offersOf(campaignOf(1, { payout: pays('cpc', 1) }), campaignOf(2, { payout: pays('cpc', 1) }));
   const publisher = publisherWith(offers);
   const learner = simulateLearner();
@@ -30,13 +30,13 @@ test('an explanation names what of the request moved the score most, and by how 
   expect(apiInfluence({ property: 'plan', value: 'gold', factor: 0.5 })).toBe('plan gold: 50 % less revenue expected');
 });
 
-test('an influence is named in the language of the reader', () => {
+test("an influence is described in the reader's language", () => {
   const format = { share: () => '50 %', weekday: () => 'Samstag' } as unknown as ReasonFormat;
   const texts = [
     { property: 'weekday', value: '5', factor: 0.5 },
     { property: 'device', value: 'mobile', factor: 1.5 },
     { property: 'plan', value: 'gold', factor: 1.5 },
-  ].map((one) => inLanguage('de', () => influenceText(one, format)));
+  ].map((influence) => inLanguage('de', () => influenceText(influence, format)));
   expect(texts).toEqual([
     'Wochentag Samstag: 50 % weniger Umsatz erwartet',
     'Gerät mobile: 50 % mehr Umsatz erwartet',

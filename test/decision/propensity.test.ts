@@ -6,9 +6,9 @@ import type { DecidedOffer, DecisionInput } from '../../src/decision/types.ts';
 import { campaignOf, counts, inputOf, modelOf, offersOf, pays, publisherWith } from './support.ts';
 
 const offers = offersOf(...Array.from({ length: 12 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
-const known = new Map(offers.map(({ id }) => [id, counts(4000, 60 + 3 * id)]));
+const countsByOffer = new Map(offers.map(({ id }) => [id, counts(4000, 60 + 3 * id)]));
 const input = inputOf(publisherWith(offers), {
-  model: modelOf(offers, known),
+  model: modelOf(offers, countsByOffer),
   context: { count: 3 },
 });
 
@@ -24,19 +24,19 @@ function estimate(
 
 test('the propensity of an offer is near the share of seeds that show it at its position', () => {
   const runs = 4000;
-  const shown = new Map<string, number>();
+  const timesShown = new Map<string, number>();
   for (let run = 0; run < runs; run++)
     for (const { offer, position } of decide({ ...input, seed: mix(5, run) }).offers) {
       const key = `${offer.id} ${position}`;
-      shown.set(key, (shown.get(key) ?? 0) + 1 / runs);
+      timesShown.set(key, (timesShown.get(key) ?? 0) + 1 / runs);
     }
   const propensityOf = estimate(input);
   for (const { id } of offers)
     for (const position of [1, 2, 3])
-      expect(Math.abs(propensityOf(id, position) - (shown.get(`${id} ${position}`) ?? 0))).toBeLessThan(0.08);
+      expect(Math.abs(propensityOf(id, position) - (timesShown.get(`${id} ${position}`) ?? 0))).toBeLessThan(0.08);
 });
 
-test('it is the same each time, never 0, and 1 where nothing is left to chance', () => {
+test('the propensity is the same each time, never 0, and 1 if nothing is random', () => {
   const [once, again] = [estimate(input), estimate({ ...input, seed: 99 })];
   for (const { id } of offers) {
     expect(again(id, 1)).toBe(once(id, 1));
@@ -46,9 +46,9 @@ test('it is the same each time, never 0, and 1 where nothing is left to chance',
   expect(estimate(unpaid)(1, 1)).toBe(1);
 });
 
-test('it counts positions as the offers are arranged afterwards', () => {
-  const reversed = estimate(inputOf(publisherWith(offersOf(campaignOf(1), campaignOf(2)))), (shown) =>
-    [...shown].reverse(),
+test('the propensity counts positions after the offers are rearranged', () => {
+  const reversed = estimate(inputOf(publisherWith(offersOf(campaignOf(1), campaignOf(2)))), (decided) =>
+    [...decided].reverse(),
   );
   expect([reversed(2, 1), reversed(1, 2)]).toEqual([1, 1]);
 });

@@ -35,7 +35,7 @@ export const provisionTo = (publisherId: number, over: Partial<Provision> = {}):
   ...over,
 });
 
-/** A campaign of an advertiser of its own, provisioned to publisher 1. */
+/** A campaign of its own advertiser, provisioned to publisher 1. */
 export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign => ({
   id,
   publisherId: 1,
@@ -214,13 +214,13 @@ export const useOf = (over: { [Metric in CapMetric]?: Partial<PeriodUse> }): Cap
   budget: { ...unused, ...over.budget },
 });
 
-/** The same, of which a part is only held. */
-export const heldOf = (over: Parameters<typeof useOf>[0], held: Parameters<typeof useOf>[0]): CapUsage => {
-  const { impressions = {}, budget = {} } = useOf(held);
+/** Usage of which a part is only reserved. */
+export const heldOf = (over: Parameters<typeof useOf>[0], reservedUse: Parameters<typeof useOf>[0]): CapUsage => {
+  const { impressions = {}, budget = {} } = useOf(reservedUse);
   return { ...useOf(over), reserved: { impressions, budget } };
 };
 
-/** What happened to an offer that was on the first position. */
+/** Events of an offer at the first position. */
 export type Counts = { impressions: number; clicks: number; conversions: number };
 
 export const counts = (impressions: number, clicks: number, conversions = 0): Counts => ({
@@ -229,14 +229,14 @@ export const counts = (impressions: number, clicks: number, conversions = 0): Co
   conversions,
 });
 
-/** A model that has learned what happened to offers: with one success at the start rate before anything is known. */
+/** A model that learned from the events of offers. Without events, it has one success at the start rate. */
 export function modelOf(
   offers: readonly Offer[],
-  known: ReadonlyMap<number, Counts>,
+  countsByOffer: ReadonlyMap<number, Counts>,
   { model = createModel() }: { model?: Model } = {},
 ): Model {
   for (const { id } of offers) {
-    const own = known.get(id);
+    const own = countsByOffer.get(id);
     if (own === undefined) continue;
     setRate(model.click, id, own.clicks, own.impressions);
     setRate(model.conversion, id, own.conversions, own.clicks);

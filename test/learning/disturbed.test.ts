@@ -4,9 +4,9 @@ import { engine } from '../../bench/money/policies.ts';
 import { plainThompson } from '../../bench/money/random/policies.ts';
 import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
 
-/*
- * The worlds of bench/results/disturbed.md, a few seeds of each. The floors are what holds for any seed; the goals, and
- * how far each is from being reached, are in those figures.
+/**
+ * The worlds of bench/results/disturbed.md, a few seeds of each. The limits hold for any seed; that document has the
+ * goals, and how far each is from being reached.
  */
 const [seeds, answers] = [[1, 2, 3], 20_000];
 
@@ -40,16 +40,16 @@ test.each(['ten seconds lost', 'ten seconds lost, clicks after 0.15 s', 'ten sec
   },
 );
 
-test('a learner that pauses for a minute goes on where it was', () => {
+test('a learner that pauses for a minute continues where it was', () => {
   expect(Math.min(...valuesOf('learner paused for 60 s'))).toBeGreaterThan(0.95);
 });
 
-test('a newcomer that is 25 % better is first in most answers after 2,000 impressions of its own', () => {
+test('a new offer that is 25 % better is first in most responses after 2,000 impressions of its own', () => {
   const name = 'a newcomer, 25 % better';
   expect(Math.min(...[1, 2].map((seed) => played(name, seed).bestFirst))).toBeGreaterThan(0.9);
 });
 
-test('offers that are paid by conversion and learned of late earn more than half of what is possible', () => {
+test('offers that are paid by conversion and learned late earn more than half of what is possible', () => {
   expect(Math.min(...valuesOf('CPA offers, read 10 s late'))).toBeGreaterThan(0.85);
 });
 

@@ -21,7 +21,10 @@ import { customProperties, learningPublisher, simulateLearner, startMs } from '.
 const offers = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 const [first, second, third] = offers as [Offer, Offer, Offer];
 
-/** Shows offers in turn, 100 a second, and learns each two seconds. @returns the time of the last fit */
+/**
+ * Shows offers in turn, 100 per second, and learns every two seconds.
+ * @returns the time of the last fit
+ */
 function run(
   learner: ReturnType<typeof simulateLearner>,
   from: number,
@@ -36,7 +39,7 @@ function run(
   return startMs + 10 * (from + count);
 }
 
-test('the rate of each kind of user is learned, and properties that say nothing are shrunk to nothing', () => {
+test('the rate of each kind of user is learned, and irrelevant properties are shrunk to nothing', () => {
   const learner = simulateLearner();
   run(learner, 0, 12_000, (at) => {
     const custom = { plan: ['gold', 'free'][at % 2] as string, noise: String(mix(at, 3) % 3) };
@@ -52,7 +55,7 @@ test('the rate of each kind of user is learned, and properties that say nothing 
   expect(keys.map(({ key }) => key).join()).not.toContain('noise');
 });
 
-test('clicks that take a minute make no offer look worse while they are awaited', () => {
+test('clicks that take a minute do not make an offer look worse while they are awaited', () => {
   const learner = simulateLearner();
   run(learner, 0, 20_000, (at) => ({
     offer: at < 17_000 ? first : second,
@@ -63,7 +66,7 @@ test('clicks that take a minute make no offer look worse while they are awaited'
   expect(learner.rateOf(second).mean).toBeGreaterThan(0.05);
 });
 
-test('an impression whose click comes later counts as clicked from then on, and once', () => {
+test('an impression with a late click counts as clicked from then on, once', () => {
   const learner = simulateLearner();
   run(learner, 0, 4000, () => ({ offer: first, rate: 0.1, delayMs: 3000 }));
   const { rows } = learner.fits.click;
@@ -73,7 +76,7 @@ test('an impression whose click comes later counts as clicked from then on, and 
   expect(Math.abs(learner.rateOf(first).mean - clicked / 4000)).toBeLessThan(0.01);
 });
 
-test('ten seconds in which all clicks are lost, or late, change no estimate by more than a quarter', () => {
+test('ten seconds of lost or late clicks change no estimate by more than a quarter', () => {
   for (const knownAfterMs of [Number.POSITIVE_INFINITY, 10_000]) {
     const learner = simulateLearner();
     const showing = (at: number) => ({
@@ -91,7 +94,7 @@ test('ten seconds in which all clicks are lost, or late, change no estimate by m
   }
 });
 
-test('clicks that come at once, or a second later, make no rate high or low', () => {
+test('clicks that come at once, or a second later, do not bias rates', () => {
   for (const delayMs of [150, 1000]) {
     const learner = simulateLearner();
     for (let end = 1000; end <= 6000; end += 1000) {
@@ -102,7 +105,7 @@ test('clicks that come at once, or a second later, make no rate high or low', ()
   }
 });
 
-test('a clock that is set back by an hour changes no rate', () => {
+test('a clock that is set back by an hour does not change rates', () => {
   const learner = simulateLearner();
   const end = run(learner, 0, 6000, () => ({ offer: first, rate: 0.1 }));
   const before = learner.rateOf(first).mean;
@@ -110,7 +113,7 @@ test('a clock that is set back by an hour changes no rate', () => {
   expect(Math.abs(learner.rateOf(first).mean / before - 1)).toBeLessThan(0.1);
 });
 
-test('where rates move, an offer that was not shown lately is known less well than one that was', () => {
+test('with changing rates, an offer that was not shown recently is less certain than one that was', () => {
   const shapeWhenShownFrom = (start: number): number => {
     const learner = simulateLearner();
     const isSecond = (at: number): boolean => at % 2 === 1 && at >= start && at < start + 2000;
@@ -120,14 +123,14 @@ test('where rates move, an offer that was not shown lately is known less well th
   expect(shapeWhenShownFrom(2000)).toBeLessThan(0.9 * shapeWhenShownFrom(4000));
 });
 
-test('a rate that fell is noticed within twice as many impressions as its clicks would tell', () => {
+test('a decrease of a rate is noticed within twice as many impressions as its clicks would need', () => {
   const learner = simulateLearner();
   run(learner, 0, 6000, (at) => ({ offer: offers[at % 3] as Offer, rate: 0.08 }));
   run(learner, 6000, 6000, (at) => ({ offer: offers[at % 3] as Offer, rate: at % 3 === 0 ? 0.02 : 0.08 }));
   expect(learner.rateOf(first).mean).toBeLessThan(0.045);
 });
 
-test('an offer at a later position is judged by what it would do on the first', () => {
+test('an offer at a later position is judged by its rate at the first position', () => {
   const learner = simulateLearner();
   run(learner, 0, 15_000, (at) => {
     // Half as many look at the second position: the third offer would have 14 % on the first.
@@ -138,7 +141,7 @@ test('an offer at a later position is judged by what it would do on the first', 
   expect(learner.rateOf(third).mean).toBeGreaterThan(1.3 * learner.rateOf(first).mean);
 });
 
-test('money is reserved by impressions that have shown their worth: younger ones make no rate low', () => {
+test('money is reserved by conclusive impressions: younger ones do not lower a rate', () => {
   const learner = simulateLearner();
   const high = () => highRatesOf({ ...learner.model }, first).click;
   const showAt = (count: number, atMs: number, rate: number): void => {
@@ -157,7 +160,7 @@ test('money is reserved by impressions that have shown their worth: younger ones
   expect(high()).toBeLessThan(0.05);
 });
 
-test('nothing is learned from an attribute with more values than a group has, nor from too many attributes', () => {
+test('attributes with too many values, and too many attributes, are not learned from', () => {
   const learner = simulateLearner();
   run(learner, 0, 400, (at) => ({ offer: first, rate: 0.5, custom: { visit: String(at), plan: String(at % 2) } }));
   const features = () => learner.model.click.effects.weights.features.join('\n');
@@ -170,23 +173,23 @@ test('nothing is learned from an attribute with more values than a group has, no
   expect(features()).not.toContain('visit');
 });
 
-test('a set of rows that is full keeps all successes, and a sample that stands for the rest', () => {
+test('a full set of rows keeps all successes, and a sample that represents the rest', () => {
   const learner = simulateLearner();
   run(learner, 0, 20_000, (at) => ({ offer: offers[at % 3] as Offer, rate: [0.1, 0.05, 0.02][at % 3] as number }));
   const before = offers.map((offer) => learner.rateOf(offer).mean);
   const { rows } = learner.fits.click;
   const successes = () => rows.delaysMs.slice(0, rows.size).filter((delay) => delay >= 0).length;
-  const known = successes();
+  const successesBefore = successes();
   rows.capacity = 10_000;
   thinRows(rows, startMs + 190_000);
   expect(rows.size).toBeLessThan(8000);
-  expect(successes()).toBe(known);
+  expect(successes()).toBe(successesBefore);
   learner.learn(startMs + 200_000);
   for (const [at, offer] of offers.entries())
     expect(Math.abs(learner.rateOf(offer).mean / (before[at] as number) - 1)).toBeLessThan(0.15);
 });
 
-test('a request has the same score bit for bit in whatever order its attributes come', () => {
+test('a request has the same score, bit for bit, whatever the order of its attributes', () => {
   const names = ['plan', 'a', 'Z', 'age_group', 'é', 'b2', '10', '9'];
   const learner = simulateLearner();
   run(learner, 0, 3000, (at) => ({
@@ -212,7 +215,7 @@ test('a request has the same score bit for bit in whatever order its attributes 
   );
 });
 
-test('nothing is learned from excluded keys, and publishers are told apart', () => {
+test('excluded keys are not learned from, and publishers are kept apart', () => {
   const context = contextOf({
     custom: new Map([
       ['plan', 'gold'],
@@ -228,7 +231,7 @@ test('nothing is learned from excluded keys, and publishers are told apart', () 
   expect(keysOf(1).join()).not.toContain('email_hash');
 });
 
-test('scores are the same bit for bit when versions are taken over one after the other, or as a whole', async () => {
+test('scores are the same, bit for bit, when versions are applied one after the other or as a whole', async () => {
   const learner = simulateLearner();
   let copy = createModel();
   for (let version = 1; version <= 4; version++) {
@@ -251,7 +254,7 @@ test('scores are the same bit for bit when versions are taken over one after the
   await expect(packModel(learner.model).then((body) => unpackVersion(body.subarray(0, 20)))).rejects.toThrow();
 });
 
-test('a model of an earlier release scores as it did, so that its decisions can be made again', async () => {
+test('a model of an earlier release scores as before, so that its decisions can be made again', async () => {
   const earlier = createModel();
   const table = { features: ['all', 'offer', 'offer at 1 checkout'], counts: [1, 1, 1] };
   const numbers = (...values: number[]): string => Buffer.from(new Float32Array(values).buffer).toString('base64');

@@ -39,7 +39,7 @@ const health = async (): Promise<[number, string]> => {
 const learnAll = ({ learn }: Learner) =>
   expect.poll(async () => (await learn())?.complete, { timeout: 60_000 }).toBe(true);
 
-test('health, alert, metric and system page tell of events that have waited for a minute', async () => {
+test('health, alert, metric and system page report events that have waited for a minute', async () => {
   expect(await health()).toEqual([200, 'ok']);
   await visit();
   expect(await health()).toEqual([200, 'ok']);
@@ -69,7 +69,7 @@ test('a quiet night is no stall', async () => {
   expect(await health()).toEqual([200, 'ok']);
 });
 
-test('a learner that fails is told of, and goes on with fewer rows at a time until it succeeds', async () => {
+test('a failing learner is reported, and continues with fewer rows at a time until it succeeds', async () => {
   const learner = startLearner();
   await t.pool.query(`create function fail() returns trigger language plpgsql as
     $$ begin raise exception 'no room'; end $$`);
@@ -89,13 +89,13 @@ test('a learner that fails is told of, and goes on with fewer rows at a time unt
   expect(await health()).toEqual([200, 'ok']);
 });
 
-test('rows that take longer to read than a transaction may stay open are learned from all the same', async () => {
+test('rows that take longer to read than a transaction may stay open are learned nevertheless', async () => {
   await visit();
   const { current } = t.deps.catalog;
   let isSlow = true;
   const catalog = {
     current: () => {
-      // As a busy machine does: PostgreSQL ends transactions that are idle for 5 seconds.
+      // Like on a busy machine: PostgreSQL ends transactions that are idle for 5 seconds.
       if (isSlow) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5500);
       isSlow = false;
       return current();

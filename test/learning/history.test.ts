@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Learns from everything that is stored. */
+/** Learns from all stored rows. */
 async function learnAll(): Promise<Model> {
   const learner = createLearner({ ...t.deps, now: () => clock.ms });
   await expect.poll(async () => (await learner.learn())?.complete, { timeout: 60_000 }).toBe(true);
@@ -28,7 +28,7 @@ async function learnAll(): Promise<Model> {
   return (await loadVersion(t.pool, await newestVersion(t.pool))) as Model;
 }
 
-/** Clicks of an offer, its click rate, and what it is taken for. */
+/** Clicks of an offer, its click rate, and the learned rate. */
 async function rates(model: Model): Promise<{ clicks: number; raw: number; learned: number }[]> {
   const { rows } = await t.pool.query<{ offer_id: number; clicks: number; raw: number }>(
     `select offer_id, clicks, clicks::float8 / seen as raw from (
@@ -48,9 +48,9 @@ async function rates(model: Model): Promise<{ clicks: number; raw: number; learn
 }
 
 const expectGoodRates = async (model: Model): Promise<void> => {
-  const known = (await rates(model)).filter(({ clicks }) => clicks >= 10);
-  expect(known.length).toBeGreaterThan(10);
-  for (const { raw, learned } of known) {
+  const frequentOffers = (await rates(model)).filter(({ clicks }) => clicks >= 10);
+  expect(frequentOffers.length).toBeGreaterThan(10);
+  for (const { raw, learned } of frequentOffers) {
     expect(learned).toBeGreaterThan(raw / 3);
     expect(learned).toBeLessThan(raw * 3);
   }
@@ -68,7 +68,7 @@ async function expectGoodConversions({ conversion: { rates } }: Model): Promise<
   expect(learned).toBeLessThan((rows[0]?.rate as number) * 2);
 }
 
-test('two weeks that come at once are learned from as they happened, and waited for no more', async () => {
+test('two weeks of events that arrive at once are learned as they happened, without waiting', async () => {
   const model = await learnAll();
   await expectGoodRates(model);
   await expectGoodConversions(model);
@@ -81,7 +81,7 @@ test('two weeks that come at once are learned from as they happened, and waited 
   expect(answer.statusCode, answer.body).toBe(200);
 });
 
-test('a version that is broken is replaced by one that is learned anew, also in processes that serve', async () => {
+test('a broken version is replaced by one that is learned again, even in processes that serve', async () => {
   const newest = await newestVersion(t.pool);
   const source = createModelSource(t.deps);
   await source.refresh();

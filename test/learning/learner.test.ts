@@ -14,7 +14,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call } from '../tracking/journey.ts';
 
 let t: TestApp;
-/** So that no hour ends while the tests run: they began ten minutes after it had begun. */
+/** Prevents an hour from ending while the tests run: they begin ten minutes after its start. */
 const aheadMs = 10 * minuteMs - (Date.now() % hourMs);
 const now = (): number => Date.now() + aheadMs;
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Learners of the test that runs. They are two minutes ahead, so that all impressions are old enough to be counted. */
+/** Learners of the running test. They are two minutes ahead, so that all impressions are old enough to be counted. */
 const learners: Learner[] = [];
 const aheadOfEvents = (): number => now() + 2 * minuteMs;
 function startLearner(over: Partial<Parameters<typeof createLearner>[0]> = {}): () => ReturnType<Learner['learn']> {
@@ -48,7 +48,7 @@ async function visit(rounds: number): Promise<void> {
     });
     const { session_id, offers } = answer.json().data as { session_id: string; offers: { pixel: string }[] };
     for (const { pixel } of offers) await call(t, pixel);
-    // Stored, because a click this soon after its impression would not count.
+    // Inserted directly, because a click this soon after its impression would not count.
     if (at % 3 === 0) await t.pool.query(clickSql, [session_id, 1 + ((at / 3) % 2)]);
   }
 }
@@ -75,7 +75,7 @@ async function learnedCounts(): Promise<{ impressions: number; clicks: number }>
   return counts;
 }
 
-/** Runs learners until nothing is left: a transaction of another test may be open for a while. */
+/** Runs learners until no rows are left, because another test's transaction may be open for a while. */
 async function learnAll(...running: (() => Promise<unknown>)[]): Promise<void> {
   await expect
     .poll(
@@ -88,14 +88,14 @@ async function learnAll(...running: (() => Promise<unknown>)[]): Promise<void> {
     .toEqual(await rawCounts());
 }
 
-test('one of several learners leads; another takes over where it stops, or is not heard of', async () => {
-  const [one, other] = [createLearner({ ...t.deps, now: aheadOfEvents }), startLearner()];
+test('one of several learners leads; another takes over when it stops, or has no heartbeat', async () => {
+  const [first, other] = [createLearner({ ...t.deps, now: aheadOfEvents }), startLearner()];
   await visit(6);
-  await learnAll(one.learn);
+  await learnAll(first.learn);
   expect(await other()).toBeNull();
   await visit(3);
-  await learnAll(one.learn, other);
-  await one.stop();
+  await learnAll(first.learn, other);
+  await first.stop();
   await visit(3);
   await learnAll(other);
   // As if the leader had said nothing for a minute.
@@ -107,7 +107,7 @@ test('one of several learners leads; another takes over where it stops, or is no
   expect(await other()).toBeNull();
 });
 
-test('every event is learned from once, also after the learner was killed while it stored a version', async () => {
+test('every event is learned from once, even if the learner was killed while it stored a version', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await t.pool.query(`create function fail() returns trigger language plpgsql as
@@ -155,11 +155,11 @@ test('requests are learned by the hour of the week, each once, and become known 
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
 });
 
-/** As if so many transactions had gone by. */
+/** Simulates a number of transactions. */
 const passTransactions = (count: number) =>
   t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
 
-test('much that comes after a time without anything is taken in step by step, too', async () => {
+test('many rows after a time without any are learned step by step', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await visit(1);
@@ -176,14 +176,14 @@ test('much that comes after a time without anything is taken in step by step, to
   );
   // Until all are taken in: transactions of other tests hold the end back.
   for (let rows = 0; rows < 12_000; ) {
-    const found = (await learn())?.rows ?? 0;
-    expect(found).toBeLessThan(8000);
-    rows += found;
+    const rowCount = (await learn())?.rows ?? 0;
+    expect(rowCount).toBeLessThan(8000);
+    rows += rowCount;
   }
   await t.pool.query('delete from events where offer_id > 1000000');
 });
 
-test('after a restore, where transaction numbers begin anew, learning goes on', async () => {
+test('learning continues after a restore, although transaction numbers restart', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await rollUpAll(t);
@@ -198,7 +198,7 @@ test('after a restore, where transaction numbers begin anew, learning goes on', 
   expect((await readProgress(t.pool)).marks.every(([, xid]) => BigInt(xid) < 1_000_000_000n)).toBe(true);
 });
 
-test('an offer that is removed while it is learned from is left out, and everything else goes on', async () => {
+test('an offer that is removed while it is learned from is left out, and everything else continues', async () => {
   await visit(2);
   const { rows } = await t.pool.query('select offer_id from events order by at desc limit 1');
   const catalog = {
@@ -212,7 +212,7 @@ test('an offer that is removed while it is learned from is left out, and everyth
   await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBeGreaterThan(before);
 });
 
-test('a whole version now and then repeats the one before: who has that does not read it', async () => {
+test('some whole versions repeat the previous one, and are not read by processes that have it', async () => {
   // So that the first version of the next learner is the last but one before a whole one.
   const whole = 1_000_000_000 + 10_000 * 256;
   await t.pool.query(
@@ -245,7 +245,7 @@ test('a whole version now and then repeats the one before: who has that does not
   expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, whole)));
 });
 
-test('a version that comes while others are read is followed: no process goes back and reads the whole', async () => {
+test('a version that arrives while others are read is applied without reading a whole version again', async () => {
   const insertNext = async (): Promise<void> => {
     await t.pool.query(`insert into ranking_versions select max(version) + 1, false,
       (select body from ranking_versions where not is_full order by version desc limit 1), now()
@@ -268,7 +268,7 @@ test('a version that comes while others are read is followed: no process goes ba
   expect(statements).toEqual(['newest_model_version', 'model_versions_after']);
 });
 
-test('a broken or missing version is not taken over: the last good one serves until a whole one comes', async () => {
+test('a broken or missing version is not applied: the last good one stays until a whole one comes', async () => {
   const source = createModelSource(t.deps);
   await source.refresh();
   const good = source.current().version;
@@ -286,7 +286,7 @@ test('a broken or missing version is not taken over: the last good one serves un
   expect([source.current().version, source.isBroken()]).toEqual([good + 2, false]);
 });
 
-test('a start learns from the rows that are stored, and replaces the model of an earlier release', async () => {
+test('a new learner learns from the stored rows, and replaces the model of an earlier release', async () => {
   await t.pool.query('truncate ranking_versions, ranking_progress');
   const model = createModel();
   model.sales.set(1, { micros: 5_000_000, count: 1 });
@@ -306,6 +306,8 @@ test('a start learns from the rows that are stored, and replaces the model of an
   expect(source.current().click.isLogistic).toBe(true);
   expect(source.current().sales).toEqual(model.sales);
   // For a rollback.
-  const { rows: left } = await t.pool.query('select version::int, progress from model_versions, learning_progress');
-  expect(left).toEqual([{ version: 7, progress }]);
+  const { rows: remaining } = await t.pool.query(
+    'select version::int, progress from model_versions, learning_progress',
+  );
+  expect(remaining).toEqual([{ version: 7, progress }]);
 });

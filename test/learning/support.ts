@@ -30,7 +30,7 @@ export type Showing = {
   knownAfterMs?: number;
 };
 
-/** The learner without a database, on a simulated clock: events are known at their time, or later. */
+/** The learner without a database, on a simulated clock: events become known at their time, or later. */
 export function simulateLearner(seed = 1) {
   const [fits, model] = [createFits(), createModel()];
   const waiting: { knownMs: number; event: LearnEvent }[] = [];
@@ -50,11 +50,11 @@ export function simulateLearner(seed = 1) {
       const click: LearnEvent = { what: 'clicked', row: { ...row, properties, atMs: clickMs }, delayMs, sale: null };
       if (knownAfterMs < Number.POSITIVE_INFINITY) waiting.push({ knownMs: clickMs + knownAfterMs, event: click });
     },
-    /** Takes in what is known by now, and fits. */
+    /** Adds the events that are known by now, and fits. */
     learn: (nowMs: number): boolean => {
-      const known = waiting.filter(({ knownMs }) => knownMs <= nowMs);
+      const dueEvents = waiting.filter(({ knownMs }) => knownMs <= nowMs);
       waiting.splice(0, waiting.length, ...waiting.filter(({ knownMs }) => knownMs > nowMs));
-      for (const { event } of known) takeEvent(fits, model.sales, event);
+      for (const { event } of dueEvents) takeEvent(fits, model.sales, event);
       return fitAndPublish(fits, model, nowMs);
     },
     /** Click rate of an offer on the first position. */

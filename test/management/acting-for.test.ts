@@ -15,7 +15,7 @@ const forShop = (path: string): string => `${path}?publisher_id=${publisherId}`;
 const endpoint = { url: 'http://127.0.0.1:8099/hook', method: 'POST' };
 
 describe('an operator acts for a publisher', () => {
-  test('on its webhook endpoints, and what it sets is the publisher’s', async () => {
+  test("on its webhook endpoints, and the settings are the publisher's", async () => {
     const path = '/webhook-endpoints/usp.selection';
     expect((await t.operator.call('PUT', forShop(path), endpoint)).status).toBe(201);
     const shop = await t.caller(publisherId);

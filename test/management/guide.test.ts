@@ -36,7 +36,7 @@ test('the commands of the guide work when pasted one after another', async () =>
     );
   });
   expect(code, out).toBe(0);
-  // Of all answers one is an error: that to who came second.
+  // One response is an error: that of the second call.
   expect(
     [...out.matchAll(/"code":"(\w+)"/g)].map(([, name]) => name),
     out,

@@ -19,12 +19,12 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-type Row = { id: number; name: string; priority: number; created_at: string };
+type CampaignRow = { id: number; name: string; priority: number; created_at: string };
 const page = async (query: string) => {
   const reply = await me.call('GET', `/campaigns?${query}`);
   return {
     status: reply.status,
-    rows: reply.body.data as unknown as Row[],
+    rows: reply.body.data as unknown as CampaignRow[],
     next: reply.body.next_cursor as string | null,
   };
 };
@@ -33,21 +33,21 @@ describe('a list', () => {
   test.each(['id', '-id', 'name', '-name', 'priority', '-priority', 'created_at', '-updated_at'])(
     'ordered by %s has every row once over its pages, in order',
     async (sort) => {
-      const seen: Row[] = [];
+      const allRows: CampaignRow[] = [];
       let cursor: string | null = null;
       do {
         const { rows, next } = await page(`sort=${sort}&limit=7${cursor === null ? '' : `&cursor=${cursor}`}`);
-        seen.push(...rows);
+        allRows.push(...rows);
         cursor = next;
       } while (cursor !== null);
-      expect(new Set(seen.map(({ id }) => id)).size).toBe(25);
-      expect(seen).toHaveLength(25);
+      expect(new Set(allRows.map(({ id }) => id)).size).toBe(25);
+      expect(allRows).toHaveLength(25);
       const { rows } = await page(`sort=${sort}&limit=100`);
-      expect(seen).toEqual(rows);
+      expect(allRows).toEqual(rows);
     },
   );
 
-  test('is filtered by columns and looked through for text, in which % and _ are text', async () => {
+  test('is filtered by columns and searched for text, in which % and _ are literal', async () => {
     expect((await page('active=true&limit=100')).rows).toHaveLength(12);
     expect((await page('q=50%25_')).rows.map(({ name }) => name)).toEqual(['Save 50%_now']);
     expect((await page('q=CAMPAIGN%201&limit=100')).rows).toHaveLength(11);

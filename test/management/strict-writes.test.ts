@@ -10,14 +10,14 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** They take a fetch-offers request, whose further keys are custom attributes, or CSV. */
+/** They accept a fetch-offers request, whose further keys are custom attributes, or CSV. */
 const lenient = [
   ...['/explain', '/translations', '/audiences/guests/import', '/audiences/guests/members/import'],
   '/exchange-rates/import',
   '/sources/segment', // POST: what Segment and RudderStack send
 ];
 
-test('400: every write of the management API names the fields that it does not know, and writes nothing', async () => {
+test('400: every write of the management API names unknown fields and writes nothing', async () => {
   const catalogue = await addCatalogue(me);
   const add = async (path: string, body: object): Promise<unknown> => (await me.call('POST', path, body)).body.data.id;
   const picture = { offer_id: catalogue.offer, url: 'https://farm.example/box.png', type: 'png', width: 9, height: 9 };
@@ -59,7 +59,7 @@ test('400: every write of the management API names the fields that it does not k
     if (path === '/catalogue/import') return empty;
     return path.includes('publishers') ? t.operator : me;
   };
-  const named: string[] = [];
+  const reportedWrites: string[] = [];
   for (const { method, path } of writes) {
     const caller = callerOf(path);
     const { status, body } = await caller.call(method, path, { ...marks, no_such_field: true, another_one: 1 });
@@ -68,14 +68,16 @@ test('400: every write of the management API names the fields that it does not k
       expect((await caller.call(method, path, noObject as object)).status, `${method} ${path}`).toBeOneOf([400, 404]);
     const { details = [] } = (body as unknown as { error: { details?: { path: string }[] } }).error;
     const paths = details.map((detail) => detail.path);
-    if (paths.includes('/no_such_field') && paths.includes('/another_one')) named.push(`${method} ${path}`);
+    if (paths.includes('/no_such_field') && paths.includes('/another_one')) reportedWrites.push(`${method} ${path}`);
   }
   expect((await t.pool.query('select count(*) from audit_log')).rows).toEqual(before);
-  const unnamed = writes.map(({ method, path }) => `${method} ${path}`).filter((one) => !named.includes(one));
+  const unnamed = writes
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((write) => !reportedWrites.includes(write));
   expect(unnamed).toEqual([]);
 });
 
-test('a placement whose name has all 128 characters is found by it', async () => {
+test('a placement whose name has all 128 characters is found by that name', async () => {
   const name = '𝔭'.repeat(128);
   expect((await me.call('POST', '/placements', { name })).status).toBe(201);
   expect((await me.call('GET', `/placements/${encodeURIComponent(name)}`)).body.data.name).toBe(name);

@@ -5,7 +5,7 @@ import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { callsOf } from '../drafts/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/* What a form has saved is taken back by the button in its message. */
+/** A saved change can be undone by the button in the message. */
 
 let t: TestApp;
 let manager: TestUser;
@@ -25,7 +25,7 @@ beforeEach(async () => {
 const own = (path: string): string => `/dashboard/p/${t.publisher.id}${path}`;
 const rowOf = async (kind = 'offers', id = offer.id) => (await call('GET', `${kind}/${id}`)).body.data;
 
-/** The undo in the message of an answer; null: it has none. */
+/** Undo in the message of a response; null if it has none. */
 function undoIn(answer: Response): Undo | null {
   const flash = answer.cookies.find(({ name }) => name === 'perkwire_flash')?.value ?? '';
   const fields = Buffer.from(flash.split('.')[2] ?? '', 'base64url').toString();
@@ -46,7 +46,7 @@ async function save(changes: Record<string, string>): Promise<Undo | null> {
   return undoIn(saved);
 }
 
-test('a saved offer is as it was before, which the audit log says; other fields stay as they are since', async () => {
+test('a saved offer gets its previous values, which the audit log records; later changes of other fields stay', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `offers/${offer.id}`, { weight: 9 });
   const answer = await press(undo);
@@ -56,7 +56,7 @@ test('a saved offer is as it was before, which the audit log says; other fields 
   expect(entry).toMatchObject({ actor_label: manager.email, changes: { title: { old: 'New', new: 'As it was' } } });
 });
 
-test('409: what was changed since is not written over, and is named', async () => {
+test('409: values that were changed since are not overwritten, and are named', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `offers/${offer.id}`, { title: 'Newer' });
   const answer = await press(undo);
@@ -65,7 +65,7 @@ test('409: what was changed since is not written over, and is named', async () =
   expect((await rowOf()).title).toBe('Newer');
 });
 
-test('is taken back once of two presses', async () => {
+test('an undo that is pressed twice is applied once', async () => {
   const undo = await save({ title: 'New' });
   const both = await Promise.all([press(undo), press(undo)]);
   expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 409]);
@@ -76,17 +76,17 @@ test('a save that changes nothing has no undo', async () => {
   expect(await save({})).toBeNull();
 });
 
-test('what was new is removed, and its removal taken back', async () => {
-  const made = await manager.post(own('/advertisers'), { name: 'Made by mistake' });
-  const removed = await press(undoIn(made));
-  const [, id = ''] = /advertisers\/(\d+)/.exec(undoIn(made)?.to ?? '') ?? [];
+test('a new row is removed, and its removal can be undone', async () => {
+  const created = await manager.post(own('/advertisers'), { name: 'Made by mistake' });
+  const removed = await press(undoIn(created));
+  const [, id = ''] = /advertisers\/(\d+)/.exec(undoIn(created)?.to ?? '') ?? [];
   expect(messageIn(removed)).toBe('Made by mistake removed.');
   expect((await call('GET', `advertisers/${id}`)).status).toBe(404);
   await press(undoIn(removed));
   expect((await call('GET', `advertisers/${id}`)).status).toBe(200);
 });
 
-test('404: only what the user saved itself, of that row, of that publisher', async () => {
+test('404: users can undo only their own changes of that row at that publisher', async () => {
   const undo = await save({ title: 'New' });
   const { rows } = await t.pool.query<{ id: string }>(
     `select min(id) as id from audit_log where publisher_id = $1 and resource = 'offers' and actor_kind = 'key'`,
@@ -102,7 +102,7 @@ test('404: only what the user saved itself, of that row, of that publisher', asy
   expect((await rowOf()).title).toBe('New');
 });
 
-test('becomes a draft where changes need approval by now', async () => {
+test('an undo becomes a draft if changes need approval by now', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
   const answer = await press(undo);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('every job has a name of its own, a role and a word on its locks', () => {
+test('every job has a unique name, a role and a description of its locks', () => {
   const jobs = jobsOf(t.contributions, t.deps);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
   for (const { name, roles, locks } of jobs) {
@@ -20,7 +20,7 @@ test('every job has a name of its own, a role and a word on its locks', () => {
   }
 });
 
-test('compaction that is months behind does not keep a process from stopping', async () => {
+test('compaction that is months behind does not prevent a process from stopping', async () => {
   const behind = dayOf(nowMs - 300 * dayMs);
   await t.pool.query(
     "insert into rollup_publishers (publisher_id, time_zone, compacted_until) values (1000, 'UTC', $1)",

@@ -41,13 +41,13 @@ const savedIn = async (t: TestApp): Promise<number[]> =>
   (await list(t, 'user-1')).json().data.offers.map(({ id }: { id: number }) => id);
 
 /** Rows under the old and the new pepper. */
-async function left(): Promise<{ histories: (number | undefined)[]; items: (number | undefined)[] }> {
+async function countRows(): Promise<{ histories: (number | undefined)[]; items: (number | undefined)[] }> {
   const marks = [oldPepper, newPepper].map(pepperMark);
   const [histories, items] = [await countHistoriesByMark(before.pool), await countItemsByMark(before.pool)];
   return { histories: marks.map((mark) => histories.get(mark)), items: marks.map((mark) => items.get(mark)) };
 }
 
-test('a user who is seen keeps opt-outs, wallet, links and conversions, and can be erased', async () => {
+test('a user who is seen during the rotation keeps opt-outs, wallet, links and conversions, and can be erased', async () => {
   const [first, second, third] = await show(before);
   if (first === undefined || second === undefined || third === undefined) throw new Error('too few offers');
   await call(before, first.beacons.no_thanks_click);
@@ -55,14 +55,14 @@ test('a user who is seen keeps opt-outs, wallet, links and conversions, and can 
   const clickId = await clickIdOf(before, third.click_url);
   const sale = { click_id: clickId, event: 'sale', payout: '5', currency: 'USD', txn_id: 'order-1' };
   expect((await track(before, sale)).json().message).toBe('recorded');
-  await showTo(before, 'user-2', { ad_fp: 'device-2' }).then(([one]) =>
-    call(before, one?.beacons.no_thanks_click ?? ''),
+  await showTo(before, 'user-2', { ad_fp: 'device-2' }).then(([offer]) =>
+    call(before, offer?.beacons.no_thanks_click ?? ''),
   );
-  expect(await left()).toEqual({ histories: [2, undefined], items: [1, undefined] });
+  expect(await countRows()).toEqual({ histories: [2, undefined], items: [1, undefined] });
 
-  // The user is seen by two processes at once, and a beacon of the session from before comes late.
-  const seen = await Promise.all([campaigns(during), campaigns(during), campaigns(during)]);
-  for (const ids of seen) expect(ids).not.toContain(first.campaign_id);
+  // Two processes see the user at once, and a beacon of the earlier session arrives late.
+  const campaignLists = await Promise.all([campaigns(during), campaigns(during), campaigns(during)]);
+  for (const ids of campaignLists) expect(ids).not.toContain(first.campaign_id);
   await call(before, third.beacons.no_thanks_click);
   const next = await campaigns(during);
   expect(next.length).toBeGreaterThan(0);
@@ -73,14 +73,14 @@ test('a user who is seen keeps opt-outs, wallet, links and conversions, and can 
   expect(await savedIn(during)).toEqual([second.id]);
   expect((await during.app.inject({ url: link })).body).toContain(second.title);
   expect((await track(during, sale)).json().message).toBe('duplicate');
-  expect(await left()).toEqual({ histories: [1, 1], items: [undefined, 1] });
+  expect(await countRows()).toEqual({ histories: [1, 1], items: [undefined, 1] });
 
-  // Without the old pepper, who was seen is still known.
-  const known = await campaigns(after);
-  for (const refused of [first, third]) expect(known).not.toContain(refused.campaign_id);
+  // Without the old pepper, a user who was seen is still known.
+  const campaignIds = await campaigns(after);
+  for (const refused of [first, third]) expect(campaignIds).not.toContain(refused.campaign_id);
   expect(await savedIn(after)).toEqual([second.id]);
 
-  // Erased by the id that only the sessions name: both keys of the device are found.
+  // The user is erased by an id that only the sessions contain: both keys of the device are found.
   await showTo(during, null, user);
   const erasure = await during.app.inject({
     method: 'POST',
@@ -92,23 +92,23 @@ test('a user who is seen keeps opt-outs, wallet, links and conversions, and can 
     nowMs += waitMs;
     await eraseDueUsers({ ...during.deps, userData: during.contributions.userData }, () => false);
   }
-  expect(await left()).toEqual({ histories: [1, undefined], items: [undefined, undefined] });
+  expect(await countRows()).toEqual({ histories: [1, undefined], items: [undefined, undefined] });
   const { rows } = await before.pool.query(
     'select count(*)::int as named from sessions where user_key is not null and erased_at is null',
   );
   expect(rows[0].named).toBe(1);
 });
 
-test('why an offer is not shown is said of a user who was not seen since, too', async () => {
-  const [refused, seen] = await showTo(before, 'user-3', { ad_fp: 'device-3' });
-  if (refused === undefined || seen === undefined) throw new Error('too few offers');
+test('explanations also cover a user who was not seen since the rotation', async () => {
+  const [refused, accepted] = await showTo(before, 'user-3', { ad_fp: 'device-3' });
+  if (refused === undefined || accepted === undefined) throw new Error('too few offers');
   await call(before, refused.beacons.no_thanks_click);
   await before.pool.query('update campaigns set rules = $2 where id = $1', [
-    seen.campaign_id,
+    accepted.campaign_id,
     JSON.stringify({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 1440 }] }),
   ]);
   for (const { deps } of [before, during]) await deps.catalog.refresh();
-  await call(before, seen.pixel);
+  await call(before, accepted.pixel);
   const answer = await during.app.inject({
     method: 'POST',
     url: `/manage/v1/explain?api_key=${during.publisher.key}`,
@@ -117,7 +117,7 @@ test('why an offer is not shown is said of a user who was not seen since, too', 
   expect(answer.statusCode, answer.body).toBe(200);
   const lines: { campaign_id: number; rule: string | null }[] = answer.json().data.offers;
   const ruleOf = (id: number) => lines.find(({ campaign_id }) => campaign_id === id)?.rule;
-  expect([refused, seen].map(({ campaign_id }) => ruleOf(campaign_id))).toEqual(['opted_out', 'frequency_cap']);
+  expect([refused, accepted].map(({ campaign_id }) => ruleOf(campaign_id))).toEqual(['opted_out', 'frequency_cap']);
   const support = await signInAs(during, 'analyst');
   for (const id of ['device-3', 'user-3']) {
     const { body } = await support.get(`/dashboard/p/${during.publisher.id}/why?user=${id}&offer=${refused.id}`);
@@ -125,7 +125,7 @@ test('why an offer is not shown is said of a user who was not seen since, too', 
   }
 });
 
-test('the canary follows the first pepper, and refuses a process that knows neither', async () => {
+test('the canary follows the first pepper, and rejects a process that knows neither', async () => {
   const { pool, deps } = before;
   await checkSecrets(pool, deps.secretBox, oldPepper, [newPepper]);
   await expect(checkSecrets(pool, deps.secretBox, newPepper)).rejects.toThrow(/^USER_PEPPER/);

@@ -30,13 +30,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Pids of the living processes with these roles, by their heartbeats. */
+/** Process ids of the running processes with these roles, by their heartbeats. */
 async function pidsOf(role: 'api' | 'worker'): Promise<number[]> {
   const { rows } = await pool.query<{ pid: number }>('select pid from processes where roles = $1', [[role]]);
   return rows.map(({ pid }) => pid).filter(isAlive);
 }
 
-/** A request on a connection of its own. */
+/** A request on its own connection. */
 const request = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } });
 
 async function countedRequests({ url }: ServerProcess): Promise<number> {
@@ -114,7 +114,7 @@ test.each([
   await expect(supervisor.start()).rejects.toBeInstanceOf(StartupError);
 });
 
-test('a process that dies at once again and again is given up, with a sentence', async () => {
+test('a process that repeatedly dies at once is given up with an error message', async () => {
   let starts = 0;
   const died = { code: 1, signal: null, served: false, livedMs: 20_000 };
   const supervisor = createSupervisor({

@@ -13,7 +13,7 @@ import { clickOffer, createTimedApp, track } from '../tracking/conversions/suppo
 const startMs = Date.UTC(2031, 4, 10, 12);
 
 let t: TestApp;
-/** All modules' retention as of a time, with the default days. */
+/** Applies all modules' retention as of a time, with the default days. */
 const applyAt = async (nowMs: number) => {
   await ensurePartitions(t.pool, nowMs);
   await applyRetention(t.contributions.modules, { ...t.deps, now: () => nowMs });
@@ -58,12 +58,12 @@ async function addSession(atMs: number, dev: boolean): Promise<string> {
   return id;
 }
 
-test('partitions reach from two days back to a week ahead', async () => {
+test('partitions reach from two days ago to a week ahead', async () => {
   await ensurePartitions(t.pool, startMs);
   await ensurePartitions(t.pool, startMs);
-  const wanted = Array.from({ length: 10 }, (_, index) => dayOf(startMs + (index - 2) * dayMs));
+  const expectedDays = Array.from({ length: 10 }, (_, index) => dayOf(startMs + (index - 2) * dayMs));
   for (const parent of ['sessions', 'events', 'usp_sessions', 'deliveries', 'delivery_attempts']) {
-    expect(await daysOf(parent)).toEqual(expect.arrayContaining(wanted));
+    expect(await daysOf(parent)).toEqual(expect.arrayContaining(expectedDays));
   }
 });
 
@@ -102,7 +102,7 @@ test('sessions and events are kept 90 days, deliveries and attempts 30', async (
   for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
 });
 
-test('a day with a queued delivery is kept up to twice as long; what is discarded then is counted', async () => {
+test('a day with a queued delivery is kept up to twice as long; the deliveries discarded then are counted', async () => {
   await t.pool.query('select create_day_partitions($1::date, $2::date)', [dayAt(91), dayAt(95)]);
   await addQueued([92, 94]);
   expect(await applyToDeliveries(startMs + 130 * dayMs)).toMatchObject({ discarded: 0 });
@@ -131,39 +131,39 @@ test('dev sessions are kept one day, others longer', async () => {
   const recent = await addSession(nowMs - dayMs + 1000, true);
   const real = await addSession(nowMs - dayMs - 1, false);
   await applyAt(nowMs);
-  const left = async (table: string, column: string) =>
+  const remainingIds = async (table: string, column: string) =>
     (await t.pool.query(`select ${column} as id from ${table} where ${column} = any($1)`, [[old, recent, real]])).rows
       .map((row) => row.id)
       .sort();
-  expect(await left('sessions', 'id')).toEqual([recent, real].sort());
-  expect(await left('usp_sessions', 'session_id')).toEqual([recent, real].sort());
+  expect(await remainingIds('sessions', 'id')).toEqual([recent, real].sort());
+  expect(await remainingIds('usp_sessions', 'session_id')).toEqual([recent, real].sort());
 });
 
-test('a dev session that an erasure has locked delays no retention, and is deleted by the next', async () => {
+test('a dev session that an erasure has locked does not delay retention, and is deleted by the next run', async () => {
   const nowMs = startMs + 400 * dayMs;
   await ensurePartitions(t.pool, nowMs);
   const [locked, free] = [await addSession(nowMs - dayMs - 1, true), await addSession(nowMs - dayMs - 1, true)];
-  const left = async () =>
+  const remainingIds = async () =>
     (await t.pool.query('select id from sessions where id = any($1)', [[locked, free]])).rows.map(({ id }) => id);
   await transaction(t.pool, async (erasure) => {
     await erasure.query('select from sessions where id = $1 for update', [locked]);
     await applyAt(nowMs);
-    expect(await left()).toEqual([locked]);
+    expect(await remainingIds()).toEqual([locked]);
   });
   await applyAt(nowMs);
-  expect(await left()).toEqual([]);
+  expect(await remainingIds()).toEqual([]);
 });
 
-test('over 100 days partitions come and go, reports stay, and nothing of an erased user is left', async () => {
+test('over 100 days partitions come and go, reports stay, and no data of an erased user remains', async () => {
   const sim = await createTimedApp();
   const { clock, pool } = sim;
   try {
     const fromMs = Math.floor(clock.ms / dayMs) * dayMs + dayMs / 2;
     const [from, to] = [dayOf(fromMs), dayOf(fromMs + 100 * dayMs)];
-    /** Every answer of the reports, for as long as rows of that day are kept, and after. */
+    /** All responses of the reports, while rows of that day are stored, and afterwards. */
     const reported = (until: string) =>
       activity(sim, { from, to: until, aggregatedBy: 'day', groupBy: ['campaign', 'placement'] });
-    /** A worker that was stopped for less than a week finds the days that were made ahead. */
+    /** A worker that was stopped for less than a week finds the partitions that were created in advance. */
     const work = async (day: number): Promise<void> => {
       clock.ms = fromMs + day * dayMs;
       await ensurePartitions(pool, clock.ms);

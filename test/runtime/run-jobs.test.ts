@@ -19,7 +19,7 @@ const job = (run: LoopJob['run'], rest: Partial<LoopJob> = {}): LoopJob => ({
   ...rest,
 });
 
-test('a job runs at once; stop waits for the run and tells it so', async () => {
+test('a job runs at once; stop waits for the run and signals it', async () => {
   let ended = false;
   const jobs = await runJobs(
     [
@@ -34,7 +34,7 @@ test('a job runs at once; stop waits for the run and tells it so', async () => {
   expect(ended).toBe(true);
 });
 
-test('a job that fails is run again', async () => {
+test('a failed job is run again', async () => {
   let runs = 0;
   const jobs = await runJobs(
     [

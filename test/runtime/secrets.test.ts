@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { embeddedSecrets } from '../../src/runtime/secrets.ts';
 
-test('secrets are made once; a data folder that cannot be used is said in words', async () => {
+test('secrets are created once; an unusable data folder causes an error message', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-secrets-'));
   expect(embeddedSecrets(join(folder, 'data'))).toEqual(embeddedSecrets(join(folder, 'data')));
   await writeFile(join(folder, 'file'), '');
   expect(() => embeddedSecrets(join(folder, 'file'))).toThrow(/DATA_DIR cannot be used: E/);
-  // Cut, or not what was written: never made anew, which would not fit the data.
+  // Truncated or changed files are never replaced, because new secrets would not fit the data.
   for (const text of ['{"TOKEN_KEYS": "1:', 'null', '{"TOKEN_KEYS": "", "USER_PEPPER": "p", "SECRETS_KEY": "s"}']) {
     await writeFile(join(folder, 'data', 'secrets.json'), text);
     expect(() => embeddedSecrets(join(folder, 'data'))).toThrow(/json is damaged[.] Restore it from a backup/);

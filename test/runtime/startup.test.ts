@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-/** Runs statements on a database of its own. */
+/** Runs statements on a separate database. */
 async function prepare(...statements: string[]): Promise<{ url: string; drop: () => Promise<void> }> {
   const clone = await cloneDatabase();
   const pool = createPool({ url: clone.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
@@ -29,7 +29,7 @@ async function prepare(...statements: string[]): Promise<{ url: string; drop: ()
   return clone;
 }
 
-test('a database that fits is used', async () => {
+test('a suitable database is used', async () => {
   expect(await openCheckedDatabase(database.url, 0)).toBe(database.url);
 });
 
@@ -63,7 +63,7 @@ test.each([
   await clone.drop();
 });
 
-test('the schema of the next release is used where that is allowed, as in a rollback', async () => {
+test('the schema of the next release is accepted if that is allowed, as in a rollback', async () => {
   const clone = await prepare("insert into schema_migrations (name, checksum) values ('9999-future.sql', '')");
   expect(await openCheckedDatabase(clone.url, 0, { allowNewer: true })).toBe(clone.url);
   expect(await migrate(clone.url)).toEqual([]);
@@ -79,7 +79,7 @@ test.each([
   expect(await failed).not.toContain('secret');
 });
 
-test('an unreachable database is waited for, and then named with its variable and reason', async () => {
+test('an unreachable database is waited for, and then reported with its variable and reason', async () => {
   const port = await freePort();
   const url = `postgres://u:secret@127.0.0.1:${port}/x`;
   const failed = openCheckedDatabase(url, 1000).catch((err: Error) => err.message);
@@ -87,7 +87,7 @@ test('an unreachable database is waited for, and then named with its variable an
   expect(await failed).not.toContain('secret');
 });
 
-test('a wrong password, or the name of no database, is not waited for', async () => {
+test('a wrong password or database name is not waited for', async () => {
   for (const part of ['pathname', 'password'] as const) {
     const url = new URL(database.url);
     url[part] = 'wrong';
@@ -95,7 +95,7 @@ test('a wrong password, or the name of no database, is not waited for', async ()
   }
 });
 
-test('other secrets than those of the database end the start, and name which', async () => {
+test('secrets that differ from those of the database end the start, with their names', async () => {
   const { pool, close } = await clonePool(2);
   const [box, otherBox] = [createSecretBox(Buffer.alloc(32, 1)), createSecretBox(Buffer.alloc(32, 2))];
   const [pepper, otherPepper] = ['p'.repeat(32), 'q'.repeat(32)];
@@ -106,7 +106,7 @@ test('other secrets than those of the database end the start, and name which', a
   await close();
 });
 
-test('another secret under the id of a token key ends the start, and keys are rotated by new ids', async () => {
+test('another secret for the id of a token key ends the start, and keys are rotated by new ids', async () => {
   const { pool, close } = await clonePool(2);
   const keyOf = (id: number, letter: string) => ({ id, secret: letter.repeat(32) });
   const [first, second, third] = [keyOf(1, 'a'), keyOf(2, 'b'), keyOf(3, 'c')];
@@ -153,7 +153,7 @@ async function run(env: Record<string, string>): Promise<{ code: number | null; 
   });
 }
 
-/** Starts the built server, and ends it once it has said what it waits for. */
+/** Starts the built server, and stops it once it has logged what it waits for. */
 async function untilWaiting(waitsFor: string, env: Record<string, string>): Promise<void> {
   await ensureBuilt();
   const child = spawn(process.execPath, ['dist/server.js'], {
@@ -169,7 +169,7 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
   await once(child, 'exit');
 }
 
-test('a start that waits says what for: a database that does not answer, or the lock of the migrations', async () => {
+test('a waiting start logs what it waits for: a database that does not answer, or the lock of the migrations', async () => {
   const silent = createServer();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as { port: number };
@@ -196,31 +196,31 @@ test('the process ends with code 1 and one sentence, without a stack', async () 
   await clone.drop();
 });
 
-test('a process whose port is taken ends with code 1, and no worker was registered', async () => {
+test('a process whose port is in use ends with code 1, and no worker was registered', async () => {
   const clone = await cloneDatabase();
-  const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  const { port } = taken.address() as { port: number };
+  const blocker = createServer();
+  await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
+  const { port } = blocker.address() as { port: number };
   const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(port) });
   expect([code, stderr]).toEqual([1, expect.stringContaining(`127.0.0.1:${port} is in use by another program`)]);
   const pool = createPool({ url: clone.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   expect((await pool.query('select * from dispatcher_workers')).rows).toEqual([]);
   expect((await pool.query('select * from processes')).rows).toEqual([]);
-  taken.close();
+  blocker.close();
   await pool.end();
   await clone.drop();
 });
 
-test('a database whose connections break at any statement of a start is waited for', async () => {
+test('a start waits for a database whose connections break at any statement', async () => {
   const clone = await cloneDatabase();
-  /** Connections that broke, by their application. */
+  /** Number of broken connections, by application. */
   const broken: Record<string, number> = {};
   const proxy = await startProxy(clone.url, () => {
     let [application, chunks] = ['', 0];
     return (bytes) => {
       chunks += 1;
       application ||= /application_name\0([^\0]+)/.exec(bytes.toString('latin1'))?.[1] ?? '';
-      // The first of an application breaks while it signs in, those after it with one statement more each.
+      // The first connection of an application breaks during sign-in, later ones with one statement more each.
       const breaks = broken[application] ?? 0;
       if (application === '' || breaks === 5 || chunks !== breaks + 3) return false;
       broken[application] = breaks + 1;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { App } from '../../src/platform/http/app.ts';
 import { registerCookies } from '../../src/shell/cookies.ts';
 
-/** Longer ones are dropped by browsers (bytes of name and value). */
+/** Browsers drop longer ones (bytes of name and value). */
 const maxCookieBytes = 4096;
 
 test.each(['a', 'ü', '信', '👍'])(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { joinList, splitList } from '../../src/shell/list-text.ts';
 
-test('a list is read as it was written, whatever its items hold', () => {
+test('a list is read as it was written, whatever its items contain', () => {
   for (const items of [
     ['a', 'b'],
     ['a, b', 'c'],

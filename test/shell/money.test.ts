@@ -26,7 +26,7 @@ test.each([
   expect(write(currency, value)).toMatch(text);
 });
 
-test('nothing is written as 0', () => {
+test('an amount of 0 is written as 0', () => {
   expect(write('JPY', 0)).toMatch(/[^.]0$/);
   expect(write('USD', 0)).toMatch(/0\.00$/);
 });

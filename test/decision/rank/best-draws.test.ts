@@ -41,7 +41,7 @@ const eligibleIn = (index: EligibilityIndex, isEligible: (at: number) => boolean
   return bits;
 };
 
-/** The plain twin: a draw for each eligible candidate, with a trial for each in each layer, then sorted. */
+/** Reference implementation: a draw for each eligible candidate, with a trial in each layer, then sorted. */
 function allDraws(input: DecisionInput, bits: Bits): Draw[] {
   const { index, model } = modelOf(input);
   const members = index.candidates.map(({ index: at }) => at).filter((at) => hasBit(bits, at));
@@ -110,8 +110,8 @@ describe('the best draws of a class are those of drawing for all candidates and 
           const count = countBits(bits, 0, size);
           const { scores, members } = bestDraws({ model, bits, count, input }, createTop(limit, after));
           const from = after === nothing ? 0 : skipped;
-          const found = members.map((member, at) => ({ score: scores[at], member }));
-          expect(found).toEqual(expected.slice(from, from + limit));
+          const draws = members.map((member, at) => ({ score: scores[at], member }));
+          expect(draws).toEqual(expected.slice(from, from + limit));
         },
       ),
       { numRuns: 40 },
@@ -119,7 +119,7 @@ describe('the best draws of a class are those of drawing for all candidates and 
   });
 });
 
-test('among thousands of offers each draw has the distribution it has alone, independently of the others', () => {
+test('among thousands of offers each draw has the same distribution as by itself, independently of the others', () => {
   const size = 2000;
   const campaigns = Array.from({ length: size }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) }));
   const alone = publisherWith(offersOf(...campaigns.slice(0, 1)));
@@ -138,7 +138,7 @@ test('among thousands of offers each draw has the distribution it has alone, ind
     const threshold = valueAt(share);
     const above = draws.map((round) => round.filter(({ score }) => score > threshold).length);
     const mean = above.reduce((a, b) => a + b, 0) / rounds;
-    const variance = above.reduce((all, one) => all + (one - mean) ** 2, 0) / rounds;
+    const variance = above.reduce((all, count) => all + (count - mean) ** 2, 0) / rounds;
     const expected = size * (1 - share);
     // `threshold` has an error of its own; 4 standard errors of both.
     const tolerance = 4 * size * Math.sqrt((share * (1 - share)) / single.length) + 4 * Math.sqrt(expected / rounds);

@@ -24,12 +24,12 @@ const ranked = (publisher: Partial<Publisher>, nowMs = noonMs): number[][] => {
 };
 const always = (order: number[]): number[][] => seeds.map(() => order);
 
-test('campaigns are ranked by what they pay at the exchange rates, and those without a rate after them', () => {
+test('campaigns are ranked by their payouts at the exchange rates, and those without a rate come last', () => {
   expect(ranked({ exchangeRates: rates })).toEqual(always([3, 2, 1, 4]));
   expect(ranked({ exchangeRates: rates, reportingCurrency: 'USD' })).toEqual(always([3, 2, 1, 4]));
 });
 
-test('the rate of the day in the time zone of the publisher counts', () => {
+test("the rate of the day in the publisher's time zone applies", () => {
   const evening = Date.UTC(2026, 10, 21, 23);
   expect(ranked({ exchangeRates: rates }, evening)).toEqual(always([3, 2, 1, 4]));
   expect(ranked({ exchangeRates: rates, timeZone: 'Europe/Berlin' }, evening)).toEqual(always([3, 1, 2, 4]));
@@ -41,9 +41,9 @@ test('without rates only campaigns in the most frequent currency are compared by
   for (const seed of seeds) expect(shownBy(decide({ ...input, seed })).slice(0, 2)).toEqual([2, 5]);
 });
 
-test('the explanation says at which rate an offer was compared, or that there is none', () => {
-  const found = explain(inputOf(publisherWith(offers, { exchangeRates: rates })));
-  expect(Object.fromEntries(found.map(({ offer, influences }) => [offer.id, influences]))).toEqual({
+test('the explanation shows the rate at which an offer was compared, or that there is none', () => {
+  const explanations = explain(inputOf(publisherWith(offers, { exchangeRates: rates })));
+  expect(Object.fromEntries(explanations.map(({ offer, influences }) => [offer.id, influences]))).toEqual({
     1: [{ property: 'exchange_rate', value: 'JPY/EUR', factor: 0.005 }],
     2: [{ property: 'exchange_rate', value: 'USD/EUR', factor: 1 }],
     3: [{ property: 'exchange_rate', value: 'KWD/EUR', factor: 3.33333333333 }],
@@ -51,7 +51,7 @@ test('the explanation says at which rate an offer was compared, or that there is
   });
 });
 
-test('new rates are ranked by at once, with the same index and model', () => {
+test('new rates affect ranking at once, with the same index and model', () => {
   const publisher = publisherWith(offers, { exchangeRates: rates });
   const doubled = exchangeRatesOf('EUR', [
     { currency: 'USD', valid_from: '2026-01-01', rate: '0.1' },

@@ -8,7 +8,7 @@ import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith } from '../support.ts';
 
-/** 1,000 impressions in ten days, of which five are over. */
+/** 1,000 impressions in ten days, five of which have passed. */
 const goal = { metric: 'impressions', count: 1000, sinceMs: noonMs - 5 * dayMs, byMs: noonMs + 5 * dayMs } as const;
 
 const withGoal = (over: Partial<Campaign> = {}): Campaign => campaignOf(3, { payout: pays('cpm', 1), goal, ...over });
@@ -19,17 +19,17 @@ const inputWith = (campaign: Campaign, delivered: number, seed = 1) =>
 
 const order = (input: ReturnType<typeof inputWith>): number[] => decide(input).offers.map(({ offer }) => offer.id);
 
-test('a campaign behind its goal comes before better paid ones of its priority, and once only', () => {
+test('a campaign behind its goal comes once, before better paid ones of its priority', () => {
   expect(order(inputWith(withGoal(), 100))).toEqual([3, 1, 2]);
 });
 
-test('at its plan, ahead of it or after the end of its goal it competes by revenue', () => {
+test('a campaign at its plan, ahead of it or after the end of its goal competes by revenue', () => {
   expect(order(inputWith(withGoal(), 520))).toEqual([1, 2, 3]);
   expect(order(inputWith(withGoal({ goal: { ...goal, byMs: noonMs } }), 100))).toEqual([1, 2, 3]);
   expect(order(inputWith(withGoal({ goal: null }), 100))).toEqual([1, 2, 3]);
 });
 
-test('a little behind it comes first in some decisions, by the seed', () => {
+test('a campaign slightly behind its goal comes first in some decisions, depending on the seed', () => {
   const seeds = Array.from({ length: 2000 }, (_, run) => mix(7, run));
   const first = seeds.filter((seed) => order(inputWith(withGoal(), 500, seed))[0] === 3).length / seeds.length;
   expect(first).toBeGreaterThan(0.2);
@@ -37,7 +37,7 @@ test('a little behind it comes first in some decisions, by the seed', () => {
   expect(order(inputWith(withGoal(), 500, 5))).toEqual(order(inputWith(withGoal(), 500, 5)));
 });
 
-test('it stays behind a higher priority, before weights, and within its own rules', () => {
+test('a campaign behind its goal stays below higher priorities, ahead of weights, and within its own rules', () => {
   const [first, second] = others;
   const urgent = inputOf(publisherWith(offersOf({ ...first, priority: 1 } as Campaign, withGoal())), {
     totals: new Map([['3', { goal: 100 }]]),
@@ -59,10 +59,10 @@ test('it stays behind a higher priority, before weights, and within its own rule
   expect(order(used)).toEqual([2]);
 });
 
-test('the explanation says that it is for its goal', () => {
-  const [shown] = explain(inputWith(withGoal(), 100));
-  expect(shown).toMatchObject({ position: 1, rule: null });
-  expect(apiReason(shown?.reason as NonNullable<typeof shown>['reason'])).toBe(
+test("the explanation says that the offer is shown for its campaign's goal", () => {
+  const [explanation] = explain(inputWith(withGoal(), 100));
+  expect(explanation).toMatchObject({ position: 1, rule: null });
+  expect(apiReason(explanation?.reason as NonNullable<typeof explanation>['reason'])).toBe(
     'Shown at position 1, before offers of higher revenue: the campaign has delivered 100 of 500 impressions that ' +
       'its goal plans by now.',
   );
@@ -72,7 +72,7 @@ test('a goal is compared with the total of its campaign over all publishers', ()
   expect(compileGoal(3, goal, 'UTC')).toMatchObject({ key: '3', zone: 'UTC', count: 1000 });
 });
 
-test('a goal that cannot be met takes no delivery from one that can', () => {
+test('an unreachable goal takes no delivery from a reachable one', () => {
   const day = { sinceMs: noonMs - dayMs / 2, byMs: noonMs + dayMs / 2 };
   const impossible = campaignOf(1, {
     payout: pays('cpc', 9),
@@ -95,7 +95,7 @@ test('a goal that cannot be met takes no delivery from one that can', () => {
   expect(firstAt(day.byMs - 60_000, 30)).toBe(2);
 });
 
-test('of two goals of equal counts, the one that an impression brings more of comes first', () => {
+test('of two goals with equal counts, the one that gains more from an impression comes first', () => {
   const goals = { metric: 'clicks', count: 1000, sinceMs: goal.sinceMs, byMs: goal.byMs } as const;
   const conversions = { ...goals, metric: 'conversions' } as const;
   const publisher = publisherWith(

@@ -14,11 +14,11 @@ const order = (...sequenceRules: SequenceRule[]): number[] => shown(five, { cont
 const allow = (id: number, over: Partial<SequenceRule>): SequenceRule => sequenceRule(id, { effect: 'allow', ...over });
 
 describe('sequence rules', () => {
-  test('without them the usual order stands', () => {
+  test('keep the usual order if there are none', () => {
     expect(order()).toEqual([1, 2, 3]);
   });
 
-  test('deny offers a position, by any of the names they give, and the next best moves up', () => {
+  test('deny offers a position by any of their lists, and the next best moves up', () => {
     expect(order(sequenceRule(1, { positions: [1], match: { tags: ['travel'] } }))).toEqual([2, 1, 3]);
     expect(order(sequenceRule(1, { positions: [1], match: { categories: ['trips'], campaigns: [2] } }))).toEqual([
       3, 1, 2,
@@ -26,19 +26,19 @@ describe('sequence rules', () => {
     expect(order(sequenceRule(1, { match: { offers: [1], advertisers: [1002] } }))).toEqual([3, 4, 5]);
   });
 
-  test('reserve a position for offers that an allow rule names', () => {
+  test('reserve a position for the offers of an allow rule', () => {
     expect(order(allow(1, { positions: [1], match: { advertisers: [77] } }))).toEqual([5, 1, 2]);
     expect(order(allow(1, { positions: [2], match: { tags: ['food'] } }))).toEqual([1, 2, 3]);
     expect(order(allow(1, { match: { tags: ['food'] } }))).toEqual([2, 4]);
   });
 
-  test('let deny come before allow', () => {
+  test('give deny precedence over allow', () => {
     expect(
       order(allow(1, { positions: [1], match: { tags: ['food'] } }), sequenceRule(2, { match: { campaigns: [2] } })),
     ).toEqual([4, 1, 3]);
   });
 
-  test('put rules for all positions before those for several, and these before those for one; then the weight', () => {
+  test('apply rules for all positions before those for several, these before those for one, and then the weight', () => {
     const all = allow(1, { match: { campaigns: [4] }, weight: 1 });
     const several = allow(2, { positions: [1, 2], match: { campaigns: [3] }, weight: 500 });
     const single = allow(3, { positions: [1], match: { campaigns: [5] }, weight: 900 });
@@ -53,13 +53,13 @@ describe('sequence rules', () => {
     ).toEqual([3, 1, 2]);
   });
 
-  test('hold at their own placement only', () => {
+  test('apply only at their own placement', () => {
     const rule = sequenceRule(1, { placement: 'account', match: { campaigns: [1] } });
     expect(order(rule)).toEqual([1, 2, 3]);
     expect(shown(five, { context: { count: 3, placement: 'account' } }, { sequenceRules: [rule] })).toEqual([2, 3, 4]);
   });
 
-  test('on an offerwall deny what they deny everywhere, and order nothing', () => {
+  test('deny offers on an offerwall only at all positions, and do not order it', () => {
     const rules = [
       sequenceRule(1, { match: { campaigns: [1] } }),
       sequenceRule(2, { positions: [1], match: { campaigns: [2] } }),
@@ -70,7 +70,7 @@ describe('sequence rules', () => {
     ]);
   });
 
-  test('hold at every position of every answer, whatever they are', () => {
+  test('apply to every position of every response, whatever they are', () => {
     const campaigns: Campaign[] = Array.from({ length: 12 }, (_, at) => campaignOf(at + 1, { tags: [`t${at % 4}`] }));
     const rules = fc.array(
       fc.record({
@@ -89,12 +89,12 @@ describe('sequence rules', () => {
         const ids = shown(offersOf(...campaigns), { context: { count: 5 } }, { sequenceRules });
         const mayStand = (id: number, position: number): boolean => {
           const here = sequenceRules.filter(({ positions }) => positions === null || positions.includes(position));
-          const named = (effect: string): boolean =>
+          const isMatchedBy = (effect: string): boolean =>
             here.some((rule) => rule.effect === effect && rule.match.tags?.includes(`t${(id - 1) % 4}`));
-          return !named('deny') && (named('allow') || !here.some(({ effect }) => effect === 'allow'));
+          return !isMatchedBy('deny') && (isMatchedBy('allow') || !here.some(({ effect }) => effect === 'allow'));
         };
         for (const [at, id] of ids.entries()) expect(mayStand(id, at + 1)).toBe(true);
-        // It ends early only where nothing that is left may stand.
+        // It ends early only if no remaining offer is allowed.
         if (ids.length < 5)
           expect(campaigns.filter(({ id }) => !ids.includes(id) && mayStand(id, ids.length + 1))).toEqual([]);
       }),

@@ -6,39 +6,39 @@ import type { Model } from '../../../src/learning/model.ts';
 import { simulateLearner, startMs } from '../../learning/support.ts';
 import { type Counts, campaignOf, counts, inputOf, modelOf, offersOf, pays, publisherWith } from '../support.ts';
 
-/** How often each offer is first, over many seeds. */
-function firsts(offers: readonly Offer[], model: Model, runs = 4000): Map<number, number> {
+/** Counts how often each offer is first, over many seeds. */
+function countFirsts(offers: readonly Offer[], model: Model, runs = 4000): Map<number, number> {
   const publisher = publisherWith(offers);
-  const found = new Map<number, number>();
+  const countByOffer = new Map<number, number>();
   for (let seed = 0; seed < runs; seed++) {
     const [first] = decide(inputOf(publisher, { seed: mix(3, seed), model, context: { count: 1 } })).offers;
-    found.set(first?.offer.id ?? 0, (found.get(first?.offer.id ?? 0) ?? 0) + 1 / runs);
+    countByOffer.set(first?.offer.id ?? 0, (countByOffer.get(first?.offer.id ?? 0) ?? 0) + 1 / runs);
   }
-  return found;
+  return countByOffer;
 }
 
 describe('expected revenue', () => {
-  const firstOf = (payouts: readonly Payout[], known: readonly Counts[], saleMicros = 0): number => {
+  const firstOf = (payouts: readonly Payout[], countsOfOffers: readonly Counts[], saleMicros = 0): number => {
     const offers = offersOf(...payouts.map((payout, at) => campaignOf(at + 1, { payout })));
-    const model = modelOf(offers, new Map(known.map((one, at) => [at + 1, one])));
+    const model = modelOf(offers, new Map(countsOfOffers.map((counts, at) => [at + 1, counts])));
     if (saleMicros > 0) model.sales.set(2, { micros: 3 * saleMicros, count: 3 });
-    const found = firsts(offers, model, 300);
-    return [...found].sort((a, b) => b[1] - a[1])[0]?.[0] as number;
+    const timesFirst = countFirsts(offers, model, 300);
+    return [...timesFirst].sort((a, b) => b[1] - a[1])[0]?.[0] as number;
   };
 
-  test('is click rate by payout, conversion rate with it, and payout alone where impressions pay', () => {
-    const known = counts(1_000_000, 20_000, 2_000); // 2 % click, 10 % of these convert
-    expect(firstOf([pays('cpc', 0.5), pays('cpc', 0.4)], [known, known])).toBe(1);
-    expect(firstOf([pays('cpc', 0.5), pays('cpa', 6)], [known, known])).toBe(2); // 0.010 and 0.012
-    expect(firstOf([pays('cpa', 6), pays('cpm', 13)], [known, known])).toBe(2); // 0.012 and 0.013
-    expect(firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], 90_000_000)).toBe(2); // 0.013 and 0.018
-    expect(firstOf([pays('cpm', 13), pays('cps', 10)], [known, known], 50_000_000)).toBe(1);
+  test('is click rate times payout, also times conversion rate, or the payout only if impressions pay', () => {
+    const rates = counts(1_000_000, 20_000, 2_000); // 2 % click, 10 % of these convert
+    expect(firstOf([pays('cpc', 0.5), pays('cpc', 0.4)], [rates, rates])).toBe(1);
+    expect(firstOf([pays('cpc', 0.5), pays('cpa', 6)], [rates, rates])).toBe(2); // 0.010 and 0.012
+    expect(firstOf([pays('cpa', 6), pays('cpm', 13)], [rates, rates])).toBe(2); // 0.012 and 0.013
+    expect(firstOf([pays('cpm', 13), pays('cps', 10)], [rates, rates], 90_000_000)).toBe(2); // 0.013 and 0.018
+    expect(firstOf([pays('cpm', 13), pays('cps', 10)], [rates, rates], 50_000_000)).toBe(1);
   });
 
-  test('is hardly that of the first impressions of an offer', () => {
+  test('depends little on the first impressions of an offer', () => {
     const offers = offersOf(campaignOf(1, { payout: pays('cpc', 1) }), campaignOf(2, { payout: pays('cpc', 1) }));
     const share = (own: Counts): number =>
-      firsts(
+      countFirsts(
         offers,
         modelOf(
           offers,
@@ -53,13 +53,13 @@ describe('expected revenue', () => {
   });
 });
 
-test('one decision in a hundred puts an offer first that would hardly ever be', () => {
+test('one decision in a hundred puts an offer first that would hardly ever be first', () => {
   const offers = offersOf(...Array.from({ length: 10 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
-  const known = new Map(offers.map(({ id }) => [id, counts(1_000_000, id === 1 ? 100_000 : 1_000)]));
-  const found = firsts(offers, modelOf(offers, known), 40_000);
-  expect(1 - (found.get(1) ?? 0)).toBeGreaterThan(0.006);
-  expect(1 - (found.get(1) ?? 0)).toBeLessThan(0.012);
-  expect(found.size).toBe(10);
+  const countsByOffer = new Map(offers.map(({ id }) => [id, counts(1_000_000, id === 1 ? 100_000 : 1_000)]));
+  const timesFirst = countFirsts(offers, modelOf(offers, countsByOffer), 40_000);
+  expect(1 - (timesFirst.get(1) ?? 0)).toBeGreaterThan(0.006);
+  expect(1 - (timesFirst.get(1) ?? 0)).toBeLessThan(0.012);
+  expect(timesFirst.size).toBe(10);
 });
 
 test('scores have the mean and half the variance of the posterior', () => {
@@ -68,8 +68,8 @@ test('scores have the mean and half the variance of the posterior', () => {
     const publisher = publisherWith(offers);
     const model = modelOf(offers, new Map([[1, counts(100_000, clicks)]]));
     const rates = Array.from({ length: 20_000 }, (_, at) => {
-      const [shown] = decide(inputOf(publisher, { model, seed: mix(11, at) })).offers;
-      return (shown?.score ?? 0) / 1_000_000;
+      const [offer] = decide(inputOf(publisher, { model, seed: mix(11, at) })).offers;
+      return (offer?.score ?? 0) / 1_000_000;
     });
     const mean = rates.reduce((all, rate) => all + rate, 0) / rates.length;
     const deviation = Math.sqrt(rates.reduce((all, rate) => all + (rate - mean) ** 2, 0) / rates.length);
@@ -86,7 +86,7 @@ test('the regret of learning is at most half of that of exploring a fixed share 
   const offers = offersOf(...rates.map((_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
   const publisher = publisherWith(offers);
 
-  /** Regret of choices that are told of clicks at once. */
+  /** Regret of choices that learn of clicks at once. */
   function regretOf(
     world: number,
     choose: (round: number) => number,
@@ -122,17 +122,17 @@ test('the regret of learning is at most half of that of exploring a fixed share 
         learner.show({ offer, atMs: startMs + 10 * round, rate: isClick ? 1 : 0, delayMs: 0 });
       },
     );
-    const known = rates.map(() => ({ impressions: 0, clicks: 0 }));
+    const observed = rates.map(() => ({ impressions: 0, clicks: 0 }));
     const rateOf = ({ impressions, clicks }: Pick<Counts, 'impressions' | 'clicks'>): number =>
       impressions === 0 ? 1 : clicks / impressions;
     greedy += regretOf(
       world,
       (round) => {
         if (uniform(world + 50, round) < 0.1) return Math.floor(uniform(world + 90, round) * arms);
-        return known.indexOf(known.reduce((a, b) => (rateOf(b) > rateOf(a) ? b : a)));
+        return observed.indexOf(observed.reduce((a, b) => (rateOf(b) > rateOf(a) ? b : a)));
       },
       (arm, isClick) => {
-        const own = known[arm] as { impressions: number; clicks: number };
+        const own = observed[arm] as { impressions: number; clicks: number };
         own.impressions += 1;
         if (isClick) own.clicks += 1;
       },

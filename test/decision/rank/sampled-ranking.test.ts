@@ -13,7 +13,7 @@ const publisher = publisherWith(
   ),
 );
 
-test('hundreds of offers are ranked by their scores, each once, also beyond those ranked at first', () => {
+test('hundreds of offers are ranked by score, each once, even beyond those ranked at first', () => {
   for (let seed = 0; seed < 5; seed++) {
     const ranked = explain(inputOf(publisher, { seed: mix(7, seed), context: { count: 5 } }))
       .filter(({ rank }) => rank !== null)
@@ -25,7 +25,7 @@ test('hundreds of offers are ranked by their scores, each once, also beyond thos
   }
 });
 
-test('every one of hundreds of offers leads now and then', () => {
+test('every one of hundreds of offers is sometimes first', () => {
   const leads = new Map<number, number>();
   for (let run = 0; run < 12_000; run++) {
     const [first] = decide(inputOf(publisher, { seed: mix(11, run), context: { count: 1 } })).offers;
@@ -36,10 +36,10 @@ test('every one of hundreds of offers leads now and then', () => {
   expect(Math.max(...leads.values())).toBeLessThan(12_000 * 0.03);
 });
 
-test('offers of equal scores are in the order of the catalogue', () => {
+test('offers with equal scores are in catalogue order', () => {
   const amountOf = (id: number): number => 1 + (id % 3);
   const ids = Array.from({ length: 200 }, (_, at) => at + 1);
   const equal = publisherWith(offersOf(...ids.map((id) => campaignOf(id, { payout: pays('cpm', amountOf(id)) }))));
-  const shown = decide(inputOf(equal, { seed: 4, context: { count: 200 } })).offers.map(({ offer }) => offer.id);
-  expect(shown).toEqual([...ids].sort((a, b) => amountOf(b) - amountOf(a) || a - b));
+  const offerIds = decide(inputOf(equal, { seed: 4, context: { count: 200 } })).offers.map(({ offer }) => offer.id);
+  expect(offerIds).toEqual([...ids].sort((a, b) => amountOf(b) - amountOf(a) || a - b));
 });

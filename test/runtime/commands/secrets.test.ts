@@ -43,7 +43,7 @@ async function walk(box: (typeof boxes)['old'], reseal: boolean): Promise<Sealed
   return sum;
 }
 
-test('the list has every sealed column of the schema', async () => {
+test('the list contains every sealed column of the schema', async () => {
   const { rows } = await t.pool.query<{ name: string }>(
     `select table_name || '.' || column_name as name from information_schema.columns
     where table_schema = 'public' and column_name ~ '(^|_)sealed$' order by 1`,
@@ -54,7 +54,7 @@ test('the list has every sealed column of the schema', async () => {
 });
 
 describe('SECRETS_KEY is rotated', () => {
-  test('step by step under writes: nothing is lost, and what is left under the old key is counted', async () => {
+  test('step by step during writes: nothing is lost, and values under the old key are counted', async () => {
     const { advertiser } = await addCatalogue(me);
     const created = await put('first');
     await me.call('POST', `${path}/rotate-secret`, { overlap_s: 3600 });
@@ -84,7 +84,7 @@ describe('SECRETS_KEY is rotated', () => {
     await expect(checkSecrets(t.pool, boxes.old, pepper)).rejects.toThrow(/^SECRETS_KEY/);
   });
 
-  test('what none of the keys opens is counted as such, and left as it is', async () => {
+  test('values that no key can open are counted as such, and left unchanged', async () => {
     const stranger = createSecretBox(randomBytes(32));
     const { unreadable, byKey } = await walk(stranger, true);
     expect([unreadable > 0, byKey]).toEqual([true, [0]]);
