@@ -199,7 +199,7 @@ describe('the webhook payload', () => {
     expect(campaign.campaign.campaign_images).toHaveLength(2);
   });
 
-  test('says what the offer says', () => {
+  test("contains the offer's texts", () => {
     const [campaign] = parse(buildUspPayload(session, [20], context)).body.campaigns;
     const token = `1_${session.id}_2_20_2_false`;
     expect(campaign).toMatchObject({
@@ -233,7 +233,7 @@ describe('the webhook payload', () => {
     });
   });
 
-  test('sends an empty object as loyalty_requirements where the offer has none', () => {
+  test('sends an empty object as loyalty_requirements if the offer has none', () => {
     const [campaign] = parse(buildUspPayload(session, [10], catalogue(offerOf(1, { loyaltyRequirements: '' })))).body
       .campaigns;
     expect(campaign).toMatchObject({ loyalty_requirements: {}, loyaltyboost_requirements: {} });
@@ -250,8 +250,8 @@ describe('the webhook payload', () => {
     expect(text).not.toContain('offerwall_url');
   });
 
-  test('keeps a choice the catalogue no longer knows: its ids, working URLs and empty texts', () => {
-    const [gone, known] = parse(buildUspPayload(session, [10, 20], catalogue(offerOf(2)))).body.campaigns;
+  test('keeps a selected offer that is no longer in the catalogue: its ids, working URLs and empty texts', () => {
+    const [gone, current] = parse(buildUspPayload(session, [10, 20], catalogue(offerOf(2)))).body.campaigns;
     expectTypes(gone, campaignTypes);
     expect(gone).toMatchObject({
       campaign_id: 10,
@@ -269,10 +269,10 @@ describe('the webhook payload', () => {
       wallet_enabled: false,
     });
     expect(gone.click_url).toContain(`1_${session.id}_1_10_1_false`);
-    expect(known).toMatchObject({ campaign_id: 20, advertiser_name: 'Advertiser 20' });
+    expect(current).toMatchObject({ campaign_id: 20, advertiser_name: 'Advertiser 20' });
   });
 
-  test('lists any selection in the order shown, and nothing that was not shown', () => {
+  test('lists any selection in the order shown, without offers that were not shown', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom<number>(10, 20, 30, 40)), (selected) => {
         const { body } = parse(buildUspPayload(session, selected, context));

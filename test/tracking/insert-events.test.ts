@@ -65,7 +65,7 @@ describe.each(writers)('a batch of %s events', (kind, insert) => {
     await untilWaiting(pool, 2);
     await holder.query('rollback');
     holder.release();
-    expect((await both).map((one) => one.status)).toEqual(['fulfilled', 'fulfilled']);
+    expect((await both).map((outcome) => outcome.status)).toEqual(['fulfilled', 'fulfilled']);
     expect((await pool.query('select 1 from events')).rows).toHaveLength(3);
   });
 });

@@ -6,7 +6,7 @@ import type { TokenClaims } from '../../src/platform/security/tracking-token.ts'
 import { type Answer, requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/** One offer as a client sees it. */
+/** An offer in the format of clients. */
 export type ShownOffer = {
   id: number;
   campaign_id: number;
@@ -15,12 +15,12 @@ export type ShownOffer = {
   beacons: { close: string; no_thanks_click: string };
 };
 
-/** A user agent of a person. */
+/** User agent of a person. */
 export const browser =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
 export const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
 
-/** An event as it is stored. */
+/** An event as stored. */
 export const trackedEvent = (
   sessionId = newUuid7(Date.now()),
   kind: TrackedEvent['kind'] = 'impression',
@@ -68,7 +68,7 @@ export function call(
 
 export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };
 
-/** What beacons and clicks left behind. */
+/** Stored events of beacons and clicks. */
 export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
   const { rows } = await pool.query<StoredEvent>(
     'select session_id, offer_id, kind, suspicious from events ' +
@@ -79,13 +79,13 @@ export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
 
 export const tokenOf = (url: string): string => new URL(url).searchParams.get('t') as string;
 
-/** A token like that of a shown offer, but for some claims. */
-export function mintLike({ deps }: TestApp, shown: ShownOffer, change: Partial<TokenClaims>): string {
-  const claims = deps.tokens.read(tokenOf(shown.click_url)) as TokenClaims;
+/** A token like that of a shown offer, except for some claims. */
+export function mintLike({ deps }: TestApp, shownOffer: ShownOffer, change: Partial<TokenClaims>): string {
+  const claims = deps.tokens.read(tokenOf(shownOffer.click_url)) as TokenClaims;
   return deps.tokens.mint({ ...claims, ...change });
 }
 
-/** A relay in front of the database that can be cut. */
+/** A relay to the database that can be interrupted. */
 export async function startRelay(
   databaseUrl: string,
 ): Promise<{ url: string; cut: () => void; restore: () => void; close: () => void }> {
@@ -126,7 +126,7 @@ export async function startRelay(
   };
 }
 
-/** What `use` sees of an app whose store has gone away, and is known to be. The app listens. */
+/** Runs `use` with a listening app whose database has failed, which the app knows. */
 export async function withoutStore(databaseUrl: string, use: (cut: TestApp) => Promise<void>): Promise<void> {
   const relay = await startRelay(databaseUrl);
   const cut = await createTestApp({ databaseUrl: relay.url });

@@ -69,7 +69,7 @@ test('each paid click is posted back once, with the fields of every postback', a
   // A repeat is not paid again.
   await call(t, click.click_url);
   expect(await postbacks(t, click.sessionId)).toHaveLength(1);
-  // Conversions have the same fields, and their own time.
+  // Conversions have the same fields, with their own time.
   t.clock.ms += 60_000;
   await track(t, { click_id: clickId, payout: '3' });
   const [, conversion] = await postbacks(t, click.sessionId);
@@ -78,7 +78,7 @@ test('each paid click is posted back once, with the fields of every postback', a
   expect(Object.keys(conversionEvent.payload.properties).sort()).toEqual(Object.keys(sent as object).sort());
 });
 
-test('a click beyond the budget is posted back with what it would have paid', async () => {
+test('a click beyond the budget is posted back with the amount it would have paid', async () => {
   await endpoint();
   const first = await showOffer(t, { ua: browser });
   await setCampaign(t, first.campaign_id, { priority: 0 });
@@ -105,7 +105,7 @@ test('a click that is not paid is not posted back', async () => {
   expect(await postbacks(t, free.sessionId)).toEqual([]);
 });
 
-test('paid impressions are posted back only if the publisher wants them', async () => {
+test('paid impressions are posted back only if the publisher subscribes to them', async () => {
   await endpoint();
   await setCampaignsTo({ payout_kind: 'cpm', payout_amount: 5 });
   const silent = await clickOffer(t, { ua: browser });
@@ -116,7 +116,7 @@ test('paid impressions are posted back only if the publisher wants them', async 
   expect(await postbacks(t, shown.sessionId)).toMatchObject([
     { event: 'impression', payout: 0.005, click_time: '', conversion_time: '' },
   ]);
-  // Neither clicks nor conversions, which this publisher does not want.
+  // Neither clicks nor conversions, which this publisher does not subscribe to.
   await setCampaignsTo({ payout_kind: 'cpc', payout_amount: 1 });
   const click = await clickOffer(t, { ua: browser });
   await track(t, { click_id: click.clickId, payout: '3' });
@@ -129,7 +129,7 @@ const setCampaignsTo = async (columns: Record<string, unknown>): Promise<void> =
   await t.deps.catalog.refresh();
 };
 
-test('clicks need no transaction of their own as long as no endpoint wants their postbacks', async () => {
+test('clicks need no transaction of their own if no endpoint subscribes to their postbacks', async () => {
   const flag = async () =>
     (await t.pool.query('select has_postbacks from publishers where id = $1', [t.publisher.id])).rows[0].has_postbacks;
   const batches = async (): Promise<string> => {
@@ -153,7 +153,7 @@ test('clicks need no transaction of their own as long as no endpoint wants their
   expect(await flag()).toBe(false);
 });
 
-test('the setting is a field of the publisher, and refuses other events', async () => {
+test('the setting is a field of the publisher, and rejects other events', async () => {
   const managed = await createManagementApp();
   try {
     const me = await managed.caller(managed.publisher.id);

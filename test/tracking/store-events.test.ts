@@ -26,7 +26,10 @@ const storeAll = (events: readonly LoggedEvent[]): Promise<void> =>
     storeEvents(executor, t.deps.catalog.current(), createWriters(t.deps.eventMeter), events),
   );
 
-/** Stores events while another transaction has locked one row, and locks a later one as soon as it is waited for. */
+/**
+ * Stores events while another transaction has locked one row, which locks a later one as soon as the store waits for
+ * it.
+ */
 async function storeBeside(events: readonly LoggedEvent[], firstRowSql: string, laterRowSql: string): Promise<void> {
   const other = await t.pool.connect();
   let storing: Promise<void> | undefined;
@@ -53,12 +56,12 @@ test('the usage of all stored events is locked at once, in the order of the camp
   const usageOf = ({ campaign }: Offer): string =>
     `select from campaign_usage where campaign_id = ${campaign.id} and period = 'lifetime'`;
   await storeAll([eventOf('impression', low), eventOf('impression', high)]);
-  const seen = eventOf('impression', high);
+  const impression = eventOf('impression', high);
   const later = (kind: 'click' | 'impression', offer: Offer): LoggedEvent => ({
-    ...eventOf(kind, offer, seen.sessionId),
-    atMs: seen.atMs + 1000,
+    ...eventOf(kind, offer, impression.sessionId),
+    atMs: impression.atMs + 1000,
   });
-  await storeBeside([seen, later('click', high), later('impression', low)], usageOf(low), usageOf(high));
+  await storeBeside([impression, later('click', high), later('impression', low)], usageOf(low), usageOf(high));
   const { rows } = await t.pool.query<{ impressions: string; clicks: string }>(
     'select impressions, clicks from campaign_usage where campaign_id = any($1) and period = $2 order by campaign_id',
     [[low.campaign.id, high.campaign.id], 'lifetime'],

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { TestApp } from '../../support/test-app.ts';
 
-export type Answer = {
+export type UspResponse = {
   status: number;
   code: string | undefined;
   data: SessionData;
@@ -25,13 +25,13 @@ export type Fetched = { id: string; offers: FetchedOffer[]; ids: [number, number
 
 type CallOptions = { body?: unknown; user?: string; key?: string };
 
-/** The USP calls of one app, as a client makes them. `user` goes into the query. */
+/** The USP calls of one app, as a client makes them. `user` is sent in the query. */
 export function uspCalls({ app }: TestApp) {
   async function call(
     method: 'GET' | 'POST' | 'PUT',
     path: string,
     { body, user, key = 'demo-key' }: CallOptions = {},
-  ): Promise<Answer> {
+  ): Promise<UspResponse> {
     const query = new URLSearchParams({ api_key: key, ...(user === undefined ? {} : { pub_user_id: user }) });
     const answer = await app.inject({
       method,
@@ -76,7 +76,7 @@ export type DeliveryRow = {
   queued: boolean;
 };
 
-/** The deliveries promised for a session. */
+/** Deliveries queued for a session. */
 export async function deliveriesOf({ pool }: TestApp, sessionId: string): Promise<DeliveryRow[]> {
   const { rows } = await pool.query<DeliveryRow>(
     `select d.id, d.status, d.dev, d.payload, d.endpoint_id, d.pub_user_id, q.delivery_id is not null as queued
@@ -87,7 +87,10 @@ export async function deliveriesOf({ pool }: TestApp, sessionId: string): Promis
   return rows;
 }
 
-/** Gives the publisher an endpoint for selections. @returns its id */
+/**
+ * Creates an endpoint of the publisher for selections.
+ * @returns its id
+ */
 export async function addEndpoint({ pool, publisher }: TestApp): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed)
@@ -97,7 +100,7 @@ export async function addEndpoint({ pool, publisher }: TestApp): Promise<number>
   return (rows[0] as { id: number }).id;
 }
 
-/** A session that no fetch could have made, such as one of many campaigns. */
+/** Inserts a session that no fetch could have created, such as one with many campaigns. */
 export async function insertSession(
   { pool, publisher }: TestApp,
   session: { id: string; offerIds: number[]; campaignIds: number[]; pubUserId: string | null; usp: boolean },

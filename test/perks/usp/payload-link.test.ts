@@ -15,7 +15,7 @@ const nowMs = Date.UTC(2026, 0, 31);
 const hours72 = 72 * 3600 * 1000;
 
 describe('a payload link', () => {
-  test('names its delivery for 72 hours', () => {
+  test('is valid for its delivery for 72 hours', () => {
     const deliveryId = newUuid7(nowMs);
     const url = links.url(deliveryId, nowMs);
     expect(url).toMatch(/^https:\/\/perks\.test\/webhooks\/v1\/payload\?t=[A-Za-z0-9_-]{52}$/);
@@ -35,12 +35,12 @@ describe('a payload link', () => {
     );
   });
 
-  test('is refused when it is any other text', () => {
+  test('is rejected if it is any other text', () => {
     fc.assert(fc.property(fc.string(), (text) => links.read(text, nowMs) === null));
     expect(links.read('A'.repeat(52), nowMs)).toBeNull();
   });
 
-  test('signed for another purpose, or with another key, is refused', () => {
+  test('is rejected if it is signed for another purpose or with another key', () => {
     for (const signer of [
       createSigner([key(1)], 'tracking-token'),
       createSigner([{ ...key(2), id: 1 }], payloadLinkPurpose),
@@ -81,20 +81,20 @@ describe('GET /webhooks/v1/payload', () => {
     return id as string;
   }
 
-  test('200: answers the stored bytes, byte for byte, and no cache may keep them', async () => {
+  test('200: responds with the stored bytes, which no cache may store', async () => {
     const answer = await get(appLinks().url(await promise(), Date.now()));
     expect(answer.statusCode).toBe(200);
     expect(answer.rawPayload.equals(payload)).toBe(true);
     expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
   });
 
-  test('404: once its user was erased', async () => {
+  test('404: after its user was erased', async () => {
     const id = await promise();
     await t.pool.query('update deliveries set erased_at = now() where id = $1', [id]);
     expect((await get(appLinks().url(id, Date.now()))).statusCode).toBe(404);
   });
 
-  test('400 invalid_token: with a token that is missing, made up, expired or of a tracking URL', async () => {
+  test('400 invalid_token: with a token that is missing, invented, expired or of a tracking URL', async () => {
     const id = await promise();
     const claims = { publisherId: t.publisher.id, sessionId: id, offerId: 1, campaignId: 1, position: 1, dev: false };
     const old = appLinks().url(id, Date.now() - hours72 - 1000);
@@ -117,7 +117,7 @@ describe('GET /webhooks/v1/payload', () => {
     expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'invalid_token']);
   });
 
-  test('404 not_found: for a delivery that is no longer kept', async () => {
+  test('404 not_found: for a delivery that was deleted', async () => {
     const answer = await get(appLinks().url(newUuid7(Date.now()), Date.now()));
     expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'not_found']);
   });

@@ -20,7 +20,7 @@ afterEach(() => {
   aheadMs = 0;
 });
 
-/** Changes the configuration for the time of a test. */
+/** Changes the configuration during a test. */
 async function withConfig(change: string, undo: string, work: () => Promise<void>): Promise<void> {
   await t.pool.query(change);
   await t.deps.catalog.refresh();
@@ -48,7 +48,7 @@ describe('a new session', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
-  test('starts with all offers selected where the theme checks all', async () => {
+  test('starts with all offers selected if the theme checks all', async () => {
     await withConfig(
       'update themes set usp_check_all = (unit = $$mou$$)',
       'update themes set usp_check_all = false',
@@ -63,7 +63,7 @@ describe('a new session', () => {
     );
   });
 
-  test('keeps how it started when the theme changes later', async () => {
+  test('keeps its initial selection when the theme changes later', async () => {
     const { id, ids } = await usp.fetch();
     await withConfig(
       'update themes set usp_check_all = (unit = $$mou$$)',
@@ -76,7 +76,7 @@ describe('a new session', () => {
 });
 
 describe('select and unselect', () => {
-  test('change one offer and answer the whole session', async () => {
+  test('change one offer and return the whole session', async () => {
     const { id, ids } = await usp.fetch();
     const selected = await usp.select(id, ids[1]);
     expect(selected).toMatchObject({
@@ -88,7 +88,7 @@ describe('select and unselect', () => {
     expect((await usp.get(id)).data).toEqual(unselected.data);
   });
 
-  test('repeated, change nothing more', async () => {
+  test('change nothing more when repeated', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[2]);
     expect((await usp.select(id, ids[2])).data.selected).toEqual([ids[2]]);
@@ -96,13 +96,13 @@ describe('select and unselect', () => {
     expect((await usp.unselect(id, ids[2])).data.selected).toEqual([]);
   });
 
-  test('answer the ids in the order shown, whatever the order of the ticks', async () => {
+  test('return the ids in the order shown, whatever the order of the changes', async () => {
     const { id, ids } = await usp.fetch();
     for (const campaign of [ids[2], ids[0], ids[1]]) await usp.select(id, campaign);
     expect((await usp.get(id)).data.selected).toEqual(ids);
   });
 
-  test('take pub_user_id from the body as well', async () => {
+  test('accept pub_user_id in the body as well', async () => {
     const { id, ids } = await usp.fetch();
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u-1' } })).toMatchObject({
       status: 200,
@@ -110,14 +110,14 @@ describe('select and unselect', () => {
     });
   });
 
-  test('take a number for the text that fetch-offers made of it', async () => {
+  test('accept a number for the text that fetch-offers made of it', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: 42 });
     const answer = { status: 200, data: { pub_user_id: '42' } };
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 42 } })).toMatchObject(answer);
     expect(await usp.select(id, ids[0], { user: '42' })).toMatchObject(answer);
   });
 
-  test('know a user id that was sent with blanks around it', async () => {
+  test('recognise a user id that was sent with surrounding blanks', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: ' u-9 ' });
     expect(await usp.select(id, ids[0], { user: ' u-9 ' })).toMatchObject({
       status: 200,
@@ -125,7 +125,7 @@ describe('select and unselect', () => {
     });
   });
 
-  test('work with the SDK id, and with a session id in capital letters', async () => {
+  test('work with the SDK id, and with a session id in upper case', async () => {
     const { id, ids } = await usp.fetch({}, t.publisher.sdkId);
     const answer = await usp.select(id.toUpperCase(), ids[0], { user: 'u-1', key: t.publisher.sdkId });
     expect(answer).toMatchObject({ status: 200, data: { session_id: id, selected: [ids[0]] } });
@@ -133,7 +133,7 @@ describe('select and unselect', () => {
 });
 
 describe('PUT of the selection', () => {
-  test('applies changes and leaves the other offers as they were', async () => {
+  test('applies changes and leaves the other offers unchanged', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
     expect((await usp.put(id, { selected: [ids[2], ids[1]], unselected: [ids[0]] })).data).toMatchObject({
@@ -143,14 +143,14 @@ describe('PUT of the selection', () => {
     expect((await usp.put(id, { selected: [ids[0]] }, { user: 'u-1' })).data.selected).toEqual([ids[0], ids[2]]);
   });
 
-  test('changes nothing when it has no lists, or no body', async () => {
+  test('changes nothing without lists, or without a body', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
     expect(await usp.put(id, {})).toMatchObject({ status: 200, data: { selected: [ids[0]] } });
     expect(await usp.put(id)).toMatchObject({ status: 200, data: { selected: [ids[0]] } });
   });
 
-  test('applies nothing when one of its campaigns is not in the session', async () => {
+  test('applies nothing if one of its campaigns is not in the session', async () => {
     const { id, ids } = await usp.fetch();
     expect(await usp.put(id, { selected: [ids[0], 999_999] })).toMatchObject({
       status: 404,
@@ -175,7 +175,7 @@ describe('PUT of the selection', () => {
     expect((await usp.get(id)).data.selected).toEqual([]);
   });
 
-  test('any sequence of changes leaves what a plain set would hold', async () => {
+  test('has the same result as a plain set after any sequence of changes', async () => {
     const campaigns = fc.uniqueArray(fc.nat(2), { maxLength: 3 });
     const put = fc
       .tuple(campaigns, campaigns)
@@ -202,26 +202,27 @@ describe('PUT of the selection', () => {
 });
 
 describe('a call is refused', () => {
-  const given = (user?: string, key?: string) => ({
+  const credentials = (user?: string, key?: string) => ({
     ...(user !== undefined && { user }),
     ...(key !== undefined && { key }),
   });
   const calls = {
-    select: (id: string, campaign: number, user?: string, key?: string) => usp.select(id, campaign, given(user, key)),
+    select: (id: string, campaign: number, user?: string, key?: string) =>
+      usp.select(id, campaign, credentials(user, key)),
     unselect: (id: string, campaign: number, user?: string, key?: string) =>
-      usp.unselect(id, campaign, given(user, key)),
-    get: (id: string, _campaign: number, user?: string, key?: string) => usp.get(id, given(user, key)),
-    put: (id: string, _campaign: number, user?: string, key?: string) => usp.put(id, {}, given(user, key)),
-    wrap: (id: string, _campaign: number, user?: string, key?: string) => usp.wrap(id, given(user, key)),
+      usp.unselect(id, campaign, credentials(user, key)),
+    get: (id: string, _campaign: number, user?: string, key?: string) => usp.get(id, credentials(user, key)),
+    put: (id: string, _campaign: number, user?: string, key?: string) => usp.put(id, {}, credentials(user, key)),
+    wrap: (id: string, _campaign: number, user?: string, key?: string) => usp.wrap(id, credentials(user, key)),
   };
   const all = Object.entries(calls);
   const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
 
   test.each(all)('404 session_not_found: %s of what is no session', async (_name, call) => {
-    const made = newUuid7(Date.now());
+    const unknownId = newUuid7(Date.now());
     for (const id of [
-      made,
-      made.replace(/^(.{14})7/, '$14'),
+      unknownId,
+      unknownId.replace(/^(.{14})7/, '$14'),
       'x',
       "'; select 1",
       '%00',
@@ -239,19 +240,19 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(404, 'session_not_found'));
   });
 
-  test('of many calls at once, each sees its own session, and none that of another publisher', async () => {
+  test('of many concurrent calls, each sees its own session, and none sees that of another publisher', async () => {
     const others = randomDemoIds();
     await transaction(t.pool, (executor) => loadDemoCatalogue(executor, others));
     await t.deps.catalog.refresh();
     const mine = await Promise.all(Array.from({ length: 8 }, () => usp.fetch()));
     const theirs = await Promise.all(Array.from({ length: 8 }, () => usp.fetch({}, others.key)));
-    const asked = [...mine, ...theirs].flatMap(({ id }) => [
+    const requests = [...mine, ...theirs].flatMap(({ id }) => [
       { id, key: 'demo-key' },
       { id, key: others.key },
     ]);
-    const answers = await Promise.all(asked.map(({ id, key }) => usp.get(id, { user: 'u-1', key })));
-    for (const [at, { id, key }] of asked.entries()) {
-      const isOwn = (key === others.key ? theirs : mine).some((one) => one.id === id);
+    const answers = await Promise.all(requests.map(({ id, key }) => usp.get(id, { user: 'u-1', key })));
+    for (const [at, { id, key }] of requests.entries()) {
+      const isOwn = (key === others.key ? theirs : mine).some((session) => session.id === id);
       if (isOwn) expect(answers[at]).toMatchObject({ status: 200, data: { session_id: id } });
       else expect(answers[at]).toEqual(refusal(404, 'session_not_found'));
     }
@@ -268,7 +269,7 @@ describe('a call is refused', () => {
     const key = t.publisher.sdkId;
     expect(await call(id, ids[0], undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
     expect(await call(id, ids[0], ' ', key)).toEqual(refusal(400, 'pub_user_id_required'));
-    // Not even whether there is such a session is said.
+    // The response does not even reveal whether there is such a session.
     expect(await call(newUuid7(Date.now()), 1, undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
     expect(await call(id, ids[0], 'u-2', key)).toEqual(refusal(404, 'session_not_found'));
     expect(await call(id, ids[0], 'u-1', key)).toMatchObject({ status: 200, data: { pub_user_id: 'u-1' } });

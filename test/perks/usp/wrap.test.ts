@@ -39,13 +39,14 @@ type Payload = {
 };
 const payloadOf = (delivery: { payload: Buffer } | undefined): Payload => JSON.parse(String(delivery?.payload));
 
-/** Parallel calls, every second one in another process. */
+/** Concurrent calls, every second one in another process. */
 const parallel = <T>(count: number, call: (index: number, calls: UspCalls) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => call(index, index % 2 === 0 ? usp : uspCalls(other))));
 
 /**
- * Waits for `expected` notifications of this test's endpoint during and after `work`; those of a test before may come
- * late. @returns their number
+ * Counts notifications of this test's endpoint during and after `work`, and waits for `expected` ones. Those of an
+ * earlier test may arrive late.
+ * @returns their number
  */
 async function notifications(work: () => Promise<void>, expected = 0): Promise<number> {
   const client = new pg.Client({ connectionString: t.databaseUrl });
@@ -58,13 +59,13 @@ async function notifications(work: () => Promise<void>, expected = 0): Promise<n
   await client.query('listen perkwire_outbox');
   await work();
   await expect.poll(() => count).toBeGreaterThanOrEqual(expected);
-  await client.query('select 1'); // what was committed before has been handed over by now
+  await client.query('select 1'); // earlier commits have been delivered by now
   await client.end();
   return count;
 }
 
 describe('wrap', () => {
-  test('closes the session and promises the webhook, due at once', async () => {
+  test('closes the session and queues the webhook, due at once', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[2]);
     await usp.select(id, ids[0]);
@@ -79,7 +80,7 @@ describe('wrap', () => {
     expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual([ids[0], ids[2]]);
   });
 
-  test('takes last changes with it, once; unknown and contradictory ones are refused before it', async () => {
+  test('applies the last changes once; unknown and contradictory ones are rejected before it', async () => {
     const { id, ids } = await usp.fetch();
     await usp.put(id, { selected: [ids[0]] });
     const wrapWith = (change: object) => usp.wrap(id, { body: { action: 'wrap', ...change } });
@@ -92,7 +93,7 @@ describe('wrap', () => {
     expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual([ids[1], ids[2]]);
   });
 
-  test('sends the same texts and URLs as the fetch answered', async () => {
+  test('sends the same texts and URLs as the fetch response', async () => {
     const { id, offers } = await usp.fetch();
     await usp.put(id, { selected: offers.map((offer) => offer.campaign_id) });
     await usp.wrap(id);
@@ -110,7 +111,7 @@ describe('wrap', () => {
     expect(campaigns).toHaveLength(3);
   });
 
-  test('fills macros as the fetch did', async () => {
+  test('fills macros like the fetch', async () => {
     await t.pool.query("update offers set title = 'Thanks, {{first_name|friend}}!' where publisher_id = $1", [
       t.publisher.id,
     ]);
@@ -123,7 +124,7 @@ describe('wrap', () => {
     expect(campaign?.title).toBe(offers[1]?.title);
   });
 
-  test('is sent with selected 0 and no campaigns when nothing was chosen', async () => {
+  test('is sent with selected 0 and no campaigns if nothing was selected', async () => {
     const { id } = await usp.fetch();
     await usp.wrap(id, { user: 'u-1' });
     expect(payloadOf((await deliveriesOf(t, id))[0])).toEqual({
@@ -131,7 +132,7 @@ describe('wrap', () => {
     });
   });
 
-  test('wraps what was checked from the start', async () => {
+  test('wraps offers that were preselected', async () => {
     await t.pool.query("update themes set usp_check_all = (unit = 'mou')");
     await t.deps.catalog.refresh();
     const { id, ids } = await usp.fetch();
@@ -143,7 +144,7 @@ describe('wrap', () => {
     );
   });
 
-  test('again answers the same and sends nothing new, also days later', async () => {
+  test('returns the same response when repeated, and sends nothing new, even days later', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[1]);
     const first = await usp.wrap(id);
@@ -162,14 +163,14 @@ describe('wrap', () => {
     expect(await notifications(() => usp.wrap(id).then(() => {}))).toBe(0);
   });
 
-  test('holds the delivery where the endpoint is disabled', async () => {
+  test('holds the delivery if the endpoint is disabled', async () => {
     await t.pool.query('update webhook_endpoints set enabled = false');
     const { id } = await usp.fetch();
     expect((await usp.wrap(id)).status).toBe(200);
     expect(await deliveriesOf(t, id)).toMatchObject([{ status: 'held', queued: false }]);
   });
 
-  test('holds the delivery where the endpoint is being disabled at that moment', async () => {
+  test('holds the delivery if the endpoint is being disabled at that moment', async () => {
     const { id } = await usp.fetch();
     const client = await t.pool.connect();
     await client.query('begin');
@@ -182,7 +183,7 @@ describe('wrap', () => {
     expect(await deliveriesOf(t, id)).toMatchObject([{ status: 'held', queued: false }]);
   });
 
-  test('works without an endpoint and promises nothing', async () => {
+  test('works without an endpoint and queues nothing', async () => {
     await t.pool.query('delete from webhook_endpoints');
     const { id } = await usp.fetch();
     expect(await usp.wrap(id)).toMatchObject({ status: 200, data: { status: 'wrapped' } });
@@ -213,7 +214,7 @@ describe('wrap', () => {
     });
   });
 
-  test('sends the choice of an offer that the catalogue no longer knows', async () => {
+  test('sends a selected offer that is no longer in the catalogue', async () => {
     const id = newUuid7(Date.now());
     await insertSession(t, { id, offerIds: [888_888], campaignIds: [777_777], pubUserId: 'u-1', usp: true });
     await usp.select(id, 777_777);
@@ -224,7 +225,7 @@ describe('wrap', () => {
     });
   });
 
-  test('that fails leaves the session open and sends nothing; the next one succeeds', async () => {
+  test('leaves the session open and sends nothing if it fails; the next one succeeds', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
     await t.pool.query(`create function refuse() returns trigger language plpgsql
@@ -250,21 +251,21 @@ describe('in parallel, over two processes', () => {
     return id;
   };
 
-  test('32 ticks are all kept', async () => {
+  test('32 changes are all stored', async () => {
     const id = await manyCampaigns();
     const answers = await parallel(32, (index, calls) => calls.select(id, campaigns[index] as number));
     expect(answers.map((answer) => answer.status)).toEqual(Array(32).fill(200));
     expect((await usp.get(id)).data.selected).toEqual(campaigns);
   });
 
-  test('selects and unselects of different campaigns do not undo each other', async () => {
+  test('changes of different campaigns do not undo each other', async () => {
     const id = await manyCampaigns();
     await usp.put(id, { selected: campaigns.slice(0, 16) });
     await parallel(32, (index, calls) => (index < 16 ? calls.unselect : calls.select)(id, campaigns[index] as number));
     expect((await usp.get(id)).data.selected).toEqual(campaigns.slice(16));
   });
 
-  test('32 wraps promise exactly one delivery and answer all the same', async () => {
+  test('32 wraps queue exactly one delivery and get the same response', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[1]);
     const answers = await parallel(32, (_index, calls) => calls.wrap(id));
@@ -273,7 +274,7 @@ describe('in parallel, over two processes', () => {
     expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
-  test('wraps of many sessions, some of them twice, each promise one delivery with their own selection', async () => {
+  test('wraps of many sessions, some of them repeated, each queue one delivery with their own selection', async () => {
     const sessions = await Promise.all(Array.from({ length: 24 }, () => usp.fetch()));
     await Promise.all(sessions.map(({ id, ids }, index) => usp.select(id, ids[index % 3] as number)));
     const calls = [...sessions, ...sessions.slice(0, 8)];
@@ -288,7 +289,7 @@ describe('in parallel, over two processes', () => {
     expect(answers.slice(24).map(({ body }) => body)).toEqual(answers.slice(0, 8).map(({ body }) => body));
   });
 
-  test('32 wraps of a session that was never ticked promise exactly one delivery', async () => {
+  test('32 wraps of a session without changes queue exactly one delivery', async () => {
     const { id } = await usp.fetch();
     await parallel(32, (_index, calls) => calls.wrap(id));
     expect(await deliveriesOf(t, id)).toHaveLength(1);
@@ -311,17 +312,17 @@ describe('in parallel, over two processes', () => {
     },
   );
 
-  test('a tick that was answered 200 is in the webhook, and one that came too late was answered 409', async () => {
+  test('a change that was answered with 200 is in the webhook, and a late one was answered with 409', async () => {
     for (let round = 0; round < 10; round += 1) {
       const id = await manyCampaigns();
       const answers = await parallel(16, (index, calls) =>
         index === 8 ? calls.wrap(id) : calls.select(id, campaigns[index] as number),
       );
-      const kept = campaigns.filter((_campaign, index) => index !== 8 && answers[index]?.status === 200);
+      const acceptedIds = campaigns.filter((_campaign, index) => index !== 8 && answers[index]?.status === 200);
       const refused = answers.filter((answer) => answer.status !== 200);
       expect(refused.every((answer) => answer.code === 'session_wrapped')).toBe(true);
       const { body } = payloadOf((await deliveriesOf(t, id))[0]);
-      expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual(kept);
+      expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual(acceptedIds);
     }
   });
 });

@@ -15,24 +15,24 @@ const claims = fc.record({
   expiresS: fc.integer({ min: nowMs / 1000 + 1, max: 2 ** 33 }),
 });
 
-test('a link says what it was made for, and is of no use for another purpose or by another key', () => {
+test('a link contains its claims, and is invalid for another purpose or with another key', () => {
   const foreign = createWalletLinks(createSigner([{ id: 1, secret: 'two-'.repeat(10) }], openPurpose));
   fc.assert(
-    fc.property(claims, (given) => {
-      const link = open.mint(given);
+    fc.property(claims, (claimsOfLink) => {
+      const link = open.mint(claimsOfLink);
       expect(link).toMatch(/^[A-Za-z0-9_-]{63}$/);
-      expect(open.read(link, nowMs)).toEqual(given);
+      expect(open.read(link, nowMs)).toEqual(claimsOfLink);
       expect(remove.read(link, nowMs)).toBeNull();
       expect(foreign.read(link, nowMs)).toBeNull();
     }),
   );
 });
 
-test('no changed character goes unnoticed, not even in the spare bits of the last one', () => {
+test('every changed character is detected, even in the spare bits of the last one', () => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   fc.assert(
-    fc.property(claims, fc.nat(62), fc.constantFrom(...alphabet), (given, at, character) => {
-      const link = open.mint(given);
+    fc.property(claims, fc.nat(62), fc.constantFrom(...alphabet), (claimsOfLink, at, character) => {
+      const link = open.mint(claimsOfLink);
       fc.pre(link[at] !== character);
       expect(open.read(link.slice(0, at) + character + link.slice(at + 1), nowMs)).toBeNull();
     }),
@@ -40,7 +40,7 @@ test('no changed character goes unnoticed, not even in the spare bits of the las
   );
 });
 
-test('a link ends with its second, and what is no text is no link', () => {
+test('a link expires after its last second, and anything but a text is not a link', () => {
   const link = open.mint({
     publisherId: 1,
     userKey: '00000000-0000-0000-0000-000000000001',

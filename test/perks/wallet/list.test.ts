@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('GET /wallet/v1/offers.json', () => {
-  test('lists what the user saved, newest first, each with all fields of a fetched offer', async () => {
+  test("lists the user's saved offers, newest first, each with all fields of a fetched offer", async () => {
     const shown = await showTo(testApp, 'lister');
     for (const offer of shown.slice(0, 2)) {
       await save(testApp, offer);
@@ -42,7 +42,7 @@ describe('GET /wallet/v1/offers.json', () => {
     }
   });
 
-  test('gives the link to the same wallet as a page', async () => {
+  test('contains the link to the same wallet as a page', async () => {
     const { offer } = await saveOneFor(testApp, 'owner');
     const { wallet_url } = (await list(testApp, 'owner')).json().data;
     expect((await call(testApp, wallet_url)).body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
@@ -52,11 +52,11 @@ describe('GET /wallet/v1/offers.json', () => {
     expect((await call(testApp, wallet_url)).statusCode).toBe(400);
   });
 
-  test('is empty for a user who saved nothing', async () => {
+  test('is empty for a user without saved offers', async () => {
     expect((await list(testApp, 'nobody')).json().data).toMatchObject({ offers: [], count: 0 });
   });
 
-  test('says the texts as the user saw them', async () => {
+  test('contains the texts as the user saw them', async () => {
     const [offer] = await showTo(testApp, 'macro-user');
     await testApp.pool.query("update offers set title = 'For {{first_name|you}}' where id = $1", [offer?.id]);
     await testApp.deps.catalog.refresh();
@@ -66,7 +66,7 @@ describe('GET /wallet/v1/offers.json', () => {
     expect((await list(testApp, 'macro-user')).json().data.offers[0].title).toBe(seen?.title);
   });
 
-  test('its click URLs count for the session of the save, and redirect even after 30 days', async () => {
+  test('has click URLs that count for the session of the save, and redirect even after 30 days', async () => {
     const [offer] = await showTo(testApp, 'clicker');
     await call(testApp, offer?.pixel ?? '');
     await save(testApp, offer as never);
@@ -86,7 +86,7 @@ describe('GET /wallet/v1/offers.json', () => {
     expect((await call(testApp, early.click_url)).statusCode).toBe(400);
   });
 
-  test('an offer whose campaign is over stays, as expired, and opens nothing', async () => {
+  test('still lists an offer whose campaign is over, as expired and without a link', async () => {
     const { offer } = await saveOneFor(testApp, 'late-comer');
     const until = async (end_at: string | null) => {
       const rules = end_at === null ? {} : { schedule: { end_at } };
@@ -105,7 +105,7 @@ describe('GET /wallet/v1/offers.json', () => {
     await until(null);
   });
 
-  test('a paused offer stays, as expired; one that is gone for good does not', async () => {
+  test('still lists a paused offer, as expired, but not an offer that was removed long ago', async () => {
     const { offer } = await saveOneFor(testApp, 'pauser');
     await testApp.pool.query('update offers set active = false where id = $1', [offer.id]);
     await testApp.deps.catalog.refresh();
@@ -135,7 +135,7 @@ describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
     expect((await list(testApp, 'remover')).json().data.count).toBe(1);
   });
 
-  test('64 times at once, one removes it', async () => {
+  test('removes an offer once for 64 concurrent calls', async () => {
     const { offer } = await saveOneFor(testApp, 'remover');
     const answers = await Promise.all(Array.from({ length: 64 }, () => remove(testApp, offer.id, 'remover')));
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1);

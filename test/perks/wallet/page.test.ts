@@ -31,7 +31,7 @@ const open = (path: string) =>
   });
 
 describe('the page of a signed link', () => {
-  test("says days by the publisher's calendar", async () => {
+  test("shows days by the publisher's calendar", async () => {
     const timeZone = new Date(nowMs).getUTCHours() < 11 ? 'Pacific/Pago_Pago' : 'Pacific/Kiritimati';
     const setZone = async (zone: string): Promise<void> => {
       await testApp.pool.query('update publishers set time_zone = $1', [zone]);
@@ -47,7 +47,7 @@ describe('the page of a signed link', () => {
     expect(day).not.toBe(dayIn('UTC'));
   });
 
-  test('shows picture, texts and state of what was saved, with ways to open and to remove it', async () => {
+  test('shows picture, texts and state of saved offers, with links to open and buttons to remove them', async () => {
     const { offer, page } = await saveOneFor(testApp, 'reader');
     const response = await open(page);
     expect(response.statusCode).toBe(200);
@@ -98,14 +98,14 @@ describe('the page of a signed link', () => {
     expect(body).not.toMatch(/tabindex/);
   });
 
-  test('names neither the user nor the number of anything but the offers', async () => {
+  test('contains neither the user nor any ids except those of the offers', async () => {
     const { page } = await saveOneFor(testApp, 'secret-user-name');
     expect(page).not.toContain('secret');
     expect(Buffer.from(page.split('=')[1] ?? '', 'base64url').toString('latin1')).not.toContain('secret');
     expect((await open(page)).body).not.toContain('secret-user-name');
   });
 
-  test('is one user’s alone', async () => {
+  test('shows the offers of one user only', async () => {
     const mine = await saveOneFor(testApp, 'me');
     const yours = await showTo(testApp, 'you');
     const page = local((await save(testApp, yours[1] as never)).json().data.wallet_url);
@@ -114,7 +114,7 @@ describe('the page of a signed link', () => {
     expect((await open(mine.page)).body).not.toContain(`<h2 dir="auto">${yours[1]?.title}</h2>`);
   });
 
-  test('has a kind word where nothing is saved', async () => {
+  test('shows a friendly text if nothing is saved', async () => {
     const { offer, page } = await saveOneFor(testApp, 'empty');
     await testApp.pool.query('truncate wallet_items');
     const { statusCode, body } = await open(page);
@@ -124,7 +124,7 @@ describe('the page of a signed link', () => {
     expect(body).not.toContain(offer.title);
   });
 
-  test('lists a paused offer as no longer available, without a way to open it, but with one to remove it', async () => {
+  test('lists a paused offer as no longer available, with a button to remove it but no link', async () => {
     const { offer, page } = await saveOneFor(testApp, 'pauser');
     await testApp.pool.query('update offers set active = false where id = $1', [offer.id]);
     await testApp.deps.catalog.refresh();
@@ -150,7 +150,7 @@ describe('the page of a signed link', () => {
 describe('hostile texts', () => {
   const attack = `</h2></style></title><script>alert(1)</script><img src=x onerror=alert(2)>"'&\``;
 
-  test('in offers, names and user values come out as text', async () => {
+  test('in offers, names and user values are shown as text', async () => {
     const { offer, page } = await saveOneFor(testApp, attack);
     await testApp.pool.query('update publishers set name = $1', [attack]);
     await testApp.pool.query('update advertisers set name = $1', [attack]);
@@ -176,7 +176,7 @@ describe('hostile texts', () => {
     expect(body).toContain('<p>Terms</p>');
   });
 
-  test('in macros come out as text, escaped once', async () => {
+  test('in macros are shown as text, escaped once', async () => {
     const first = await showOneTo(testApp, 'm');
     await testApp.pool.query(
       "update offers set title = 'For {{name}}', terms_and_conditions = '', mini_text = '' where id = $1",
@@ -190,18 +190,18 @@ describe('hostile texts', () => {
 });
 
 describe('the remove button', () => {
-  test('removes that offer, leads back to the page, and does so again without harm', async () => {
-    const shown = await showTo(testApp, 'tidy');
+  test('removes that offer, returns to the page, and is harmless when repeated', async () => {
+    const offers = await showTo(testApp, 'tidy');
     let page = '';
-    for (const offer of shown) page = local((await save(testApp, offer)).json().data.wallet_url);
+    for (const offer of offers) page = local((await save(testApp, offer)).json().data.wallet_url);
     const tokens = formTokens((await open(page)).body, '/wallet/remove');
-    expect(tokens).toHaveLength(shown.length);
+    expect(tokens).toHaveLength(offers.length);
     for (let repeat = 0; repeat < 2; repeat++) {
       const response = await postForm(testApp, '/wallet/remove', { t: tokens[0] as string });
       expect(response.statusCode).toBe(303);
       expect(response.headers.location).toBe(page);
     }
-    expect(await storedItems(testApp)).toHaveLength(shown.length - 1);
+    expect(await storedItems(testApp)).toHaveLength(offers.length - 1);
     expect(formTokens((await open(page)).body, '/wallet/remove')).toEqual(tokens.slice(1));
   });
 
@@ -258,7 +258,7 @@ describe('the save button', () => {
   });
 });
 
-describe('a link that is not good', () => {
+describe('an invalid link', () => {
   const links = () => ({
     open: createWalletLinks(createSigner(testApp.deps.config.tokenKeys, openPurpose)),
     remove: createWalletLinks(createSigner(testApp.deps.config.tokenKeys, removePurpose)),
@@ -291,7 +291,7 @@ describe('a link that is not good', () => {
     }
   });
 
-  test('is answered in the error form to a client that does not accept HTML', async () => {
+  test('gets a JSON error if the client does not accept HTML', async () => {
     const response = await testApp.app.inject({
       method: 'GET',
       url: '/wallet?t=nonsense',
@@ -301,7 +301,7 @@ describe('a link that is not good', () => {
     expect(response.json().error.code).toBe('invalid_token');
   });
 
-  test('is good for 30 days after the latest possible save, and then no more', async () => {
+  test('is valid for 30 days after the latest possible save, and not longer', async () => {
     const { page } = await saveOneFor(testApp, 'u');
     nowMs += 60 * dayMs - 5000;
     expect((await open(page)).statusCode).toBe(200);
@@ -319,7 +319,7 @@ describe('a link that is not good', () => {
   });
 });
 
-test('a save link of an offer that cannot be saved gives browsers a page, programs the error', async () => {
+test('a save link of an offer that cannot be saved shows browsers a page, and programs the error', async () => {
   const [anonymous] = await showTo(testApp, null);
   const saved = await testApp.app.inject({
     method: 'GET',
@@ -333,7 +333,7 @@ test('a save link of an offer that cannot be saved gives browsers a page, progra
   expect((await open('/wallet/v1/save.json?t=x')).body).toContain('This link does not work');
 });
 
-test('403 with a page where the publisher switched the wallet off', async () => {
+test('403 with a page if the publisher turned the wallet off', async () => {
   const { page } = await saveOneFor(testApp, 'u');
   await testApp.pool.query('update publishers set wallet_enabled = false');
   await testApp.deps.catalog.refresh();

@@ -29,7 +29,7 @@ async function setWallet(publisher: boolean, offer: boolean): Promise<void> {
 }
 
 describe('POST save_for_later_url', () => {
-  test('saves the offer for the user and answers the URL of the wallet', async () => {
+  test('saves the offer for the user and returns the URL of the wallet', async () => {
     const offer = await showOneTo(first, 'user-1');
     expect(offer.save_for_later_url).toBe(`http://perks.test${saveUrlOf(offer)}`);
     const response = await save(first, offer);
@@ -78,7 +78,7 @@ describe('POST save_for_later_url', () => {
     expect(response.statusCode, response.body).toBe(200);
   });
 
-  test('refuses a body beyond 64 KiB', async () => {
+  test('rejects a body beyond 64 KiB', async () => {
     const offer = await showOneTo(first, 'body-user');
     const response = await first.app.inject({ method: 'POST', url: saveUrlOf(offer), payload: Buffer.alloc(70_000) });
     expect(response.statusCode).toBe(413);
@@ -91,7 +91,7 @@ describe('POST save_for_later_url', () => {
     expect(response.headers['access-control-allow-origin']).toBe('*');
   });
 
-  test('keeps what was saved when it is saved again from a newer session, whose clicks it takes over', async () => {
+  test('keeps the offer when it is saved again from a newer session, which its clicks then belong to', async () => {
     const older = await showOneTo(first, 'again');
     await save(first, older);
     nowMs += 60_000;
@@ -104,7 +104,7 @@ describe('POST save_for_later_url', () => {
     ]);
   });
 
-  test('keeps hostile user ids apart and as they are', async () => {
+  test('keeps hostile user ids apart and unchanged', async () => {
     const hostile = [
       "'; drop table wallet_items; --",
       '<script>alert(1)</script>',
@@ -134,7 +134,7 @@ describe('400 invalid_token', () => {
     expect(await storedItems(first)).toEqual([]);
   };
 
-  test('for no token, nonsense, an altered one, two of them', async () => {
+  test('for no token, nonsense, an altered one, or two tokens', async () => {
     const token = saveUrlOf(await showOneTo(first, 'u')).split('=')[1] as string;
     const altered = token.slice(0, 40) + (token[40] === 'A' ? 'B' : 'A') + token.slice(41);
     for (const query of ['', '?t=', '?t=nonsense', `?t=${altered}`, `?t=${token}&t=${token}`, `?t=${token}A`])
@@ -149,11 +149,11 @@ describe('400 invalid_token', () => {
     const other = await addPublisher(first);
     const theirs = await showOneTo(other, 'u');
     await expectRefused(`?t=${mintLike(first, theirs, { publisherId: first.publisher.id })}`);
-    // Their session does not become ours by naming our offer.
+    // Another publisher's session is rejected even with an offer of this publisher.
     await expectRefused(`?t=${mintLike(first, offer, { sessionId: theirs.sessionId })}`);
   });
 
-  test('after 30 days, and not a day before', async () => {
+  test('after 30 days, and not a day earlier', async () => {
     const offer = await showOneTo(first, 'late');
     nowMs += 31 * dayMs;
     await expectRefused(saveUrlOf(offer).slice('/wallet/v1/save.json'.length));
@@ -161,7 +161,7 @@ describe('400 invalid_token', () => {
     expect((await save(first, offer)).statusCode).toBe(200);
   });
 
-  test('is limited like any failure: 429 after too many bad tokens, while good tokens are accepted', async () => {
+  test('is limited like any failure: 429 after too many bad tokens, while valid tokens are accepted', async () => {
     const offer = await showOneTo(first, 'u');
     const guesses = await Promise.all(
       Array.from({ length: 150 }, () =>
@@ -184,21 +184,21 @@ describe('403 wallet_not_enabled', () => {
     expect(await storedItems(first)).toEqual([]);
   };
 
-  test('where the publisher has no wallet', async () => {
+  test('if the publisher has no wallet', async () => {
     const offer = await showOneTo(first, 'u');
     await setWallet(false, true);
     expect((await showOneTo(first, 'u')).save_for_later_url).toBeNull();
     await expectOff(saveUrlOf(offer));
   });
 
-  test('where the offer may not be saved; the page can still be looked at', async () => {
+  test('if the offer may not be saved; the page still works', async () => {
     const offer = await showOneTo(first, 'u');
     await setWallet(true, false);
     await expectOff(saveUrlOf(offer), ['POST']);
     expect((await first.app.inject(saveUrlOf(offer))).statusCode).toBe(302);
   });
 
-  test('where the session names no user', async () => {
+  test('if the session has no user', async () => {
     const [offer] = await showTo(first, null);
     expect(offer?.save_for_later_url).toBeNull();
     await expectOff(saveUrlOf(offer as never));
@@ -206,7 +206,7 @@ describe('403 wallet_not_enabled', () => {
   });
 });
 
-test('a developer’s session is answered as usual and stores nothing', async () => {
+test("a developer's session gets the usual response and stores nothing", async () => {
   const offer = await showOneTo(first, 'developer', { dev: 1 });
   const response = await save(first, offer);
   expect(response.statusCode).toBe(200);

@@ -10,7 +10,7 @@ export type SaveableOffer = ShownOffer & { title: string; save_for_later_url: st
 /** Path and query of an absolute URL of ours. */
 export const local = (url: string): string => url.replace('http://perks.test', '');
 
-/** The offers of a new session of this user. */
+/** Offers of a new session of this user. */
 export async function showTo(
   testApp: TestApp,
   pubUserId: string | null,

@@ -28,8 +28,14 @@ const setEndpoint = async (event: string, url = 'http://127.0.0.1:9/hook'): Prom
   expect(answer.statusCode, answer.body).toBe(201);
 };
 
-type Row = { event: string; dev: boolean; session_id: string; pub_user_id: string; payload: Record<string, unknown> };
-const promised = async (): Promise<Row[]> => {
+type WebhookRow = {
+  event: string;
+  dev: boolean;
+  session_id: string;
+  pub_user_id: string;
+  payload: Record<string, unknown>;
+};
+const promised = async (): Promise<WebhookRow[]> => {
   const { rows } = await first.pool.query(
     'select event, dev, session_id::text, pub_user_id, payload from deliveries order by id',
   );
@@ -41,7 +47,7 @@ const both = async (work: (testApp: TestApp) => Promise<{ statusCode: number }>)
     ({ statusCode }) => statusCode,
   );
 
-test('a save and a removal reach the publisher’s server, each with what the user saw', async () => {
+test("a save and a removal reach the publisher's server, each with the offer as the user saw it", async () => {
   const hook: Hook = await startHook();
   const dispatcher = await startTestDispatcher(first);
   await setEndpoint('offer_saved', hook.url);
@@ -52,35 +58,35 @@ test('a save and a removal reach the publisher’s server, each with what the us
   await until(() => hook.taken.length, 1);
   await remove(first, offer.id, 'user-1');
   await until(() => hook.taken.length, 2);
-  const told = hook.taken.map(({ body }) => JSON.parse(body.toString()));
-  const shown = offer as unknown as Record<string, unknown>;
+  const received = hook.taken.map(({ body }) => JSON.parse(body.toString()));
+  const shownOffer = offer as unknown as Record<string, unknown>;
   for (const [index, event] of ['offer_saved', 'offer_removed'].entries()) {
     expect(hook.taken[index]?.headers).toMatchObject({ 'perkwire-event': event });
     expect(hook.taken[index]?.headers['perkwire-dev']).toBeUndefined();
-    expect(told[index]).toEqual({
+    expect(received[index]).toEqual({
       event,
       pub_user_id: 'user-1',
       offer_id: offer.id,
-      advertiser_name: shown.advertiser_name,
+      advertiser_name: shownOffer.advertiser_name,
       headline: offer.title,
-      short_headline: shown.short_headline,
-      description: shown.description,
-      short_description: shown.short_description,
-      mini_text: shown.mini_text,
-      click_url: shown.click_url,
-      image: shown.image,
-      cta_yes: shown.cta_yes,
-      cta_no: shown.cta_no,
-      tnc: shown.terms_and_conditions,
+      short_headline: shownOffer.short_headline,
+      description: shownOffer.description,
+      short_description: shownOffer.short_description,
+      mini_text: shownOffer.mini_text,
+      click_url: shownOffer.click_url,
+      image: shownOffer.image,
+      cta_yes: shownOffer.cta_yes,
+      cta_no: shownOffer.cta_no,
+      tnc: shownOffer.terms_and_conditions,
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });
-    expect(Date.parse(told[index].timestamp)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(received[index].timestamp)).toBeGreaterThanOrEqual(before);
   }
   await dispatcher.stop();
   await hook.close();
 });
 
-test('exactly once for 64 concurrent saves or removals in two processes; again at the next save', async () => {
+test('64 concurrent saves or removals in two processes send one webhook; the next save sends another', async () => {
   await setEndpoint('offer_saved');
   await setEndpoint('offer_removed');
   const offer = await showOneTo(first, 'racer');
@@ -94,7 +100,7 @@ test('exactly once for 64 concurrent saves or removals in two processes; again a
   );
 });
 
-test('a save in a developer’s session is sent with the dev flag, once for each offer, and stores nothing', async () => {
+test("a save in a developer's session is sent with the dev flag, once for each offer, and stores nothing", async () => {
   await setEndpoint('offer_saved');
   const offer = await showOneTo(first, 'developer', { dev: 1 });
   expect(new Set(await both((testApp) => save(testApp, offer)))).toEqual(new Set([200]));
@@ -102,7 +108,7 @@ test('a save in a developer’s session is sent with the dev flag, once for each
   expect((await first.pool.query('select from wallet_items')).rows).toEqual([]);
 });
 
-test('without an endpoint for the event nothing is promised; with a disabled one it is held', async () => {
+test('without an endpoint for the event nothing is queued; with a disabled one the delivery is held', async () => {
   await setEndpoint('offer_removed');
   const offer = await showOneTo(first, 'quiet');
   await save(first, offer);

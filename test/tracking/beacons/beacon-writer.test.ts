@@ -27,14 +27,14 @@ const storedSessions = async (): Promise<string[]> =>
 const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ sessionId }) => sessionId).sort();
 
 describe('beacons', () => {
-  test('of a batch are all stored, also where another process has stored one of them', async () => {
+  test('of a batch are all stored, even if another process has stored one of them', async () => {
     const events = [trackedEvent(), trackedEvent(), trackedEvent()];
     await createBeaconWriter()(pool, events.slice(1, 2));
     await createBeaconWriter()(pool, events);
     expect(await storedSessions()).toEqual(sessionsOf(events));
   });
 
-  test('are stored once, however often they come', async () => {
+  test('are stored once, however often they arrive', async () => {
     const write = createBeaconWriter();
     const event = trackedEvent();
     await write(pool, [event, event]);
@@ -74,7 +74,10 @@ describe('beacons', () => {
 });
 
 describe('a repeat from elsewhere', () => {
-  /** A writer with the clock of the test; `isUnchecked`: whether it inserts a batch with a repeat unchecked first. */
+  /**
+   * A writer with the clock of the test. `isUnchecked` tells whether it first inserts a batch with a repeat without the
+   * check.
+   */
   function writerAt(startMs: number) {
     const clock = { nowMs: startMs };
     const write = createBeaconWriter(() => clock.nowMs);
@@ -96,7 +99,7 @@ describe('a repeat from elsewhere', () => {
     return { clock, isUnchecked };
   }
 
-  test('has one batch inserted twice, and no other for ten seconds, then for twenty, up to an hour', async () => {
+  test('causes one batch to be inserted twice, and no other one for ten seconds, then for twenty, up to an hour', async () => {
     const { clock, isUnchecked } = writerAt(5_000);
     expect(await isUnchecked()).toBe(true);
     for (let checkMs = 10_000; checkMs < 4 * 3_600_000; checkMs *= 2) {
@@ -108,7 +111,7 @@ describe('a repeat from elsewhere', () => {
     }
   });
 
-  test('counts as the first one again after a longer time without any', async () => {
+  test('counts as the first one again after a longer time without repeats', async () => {
     const { clock, isUnchecked } = writerAt(5_000);
     expect(await isUnchecked()).toBe(true);
     clock.nowMs += 10_000;
@@ -121,7 +124,7 @@ describe('a repeat from elsewhere', () => {
 });
 
 describe('the filter of seen events', () => {
-  test('knows events it has just seen, and hardly ever others', () => {
+  test('recognises events it has just seen, and hardly ever others', () => {
     const filter = createSeenFilter();
     const events = Array.from({ length: 20_000 }, () => trackedEvent());
     expect(events.filter(filter.testAndAdd).length).toBeLessThan(20);

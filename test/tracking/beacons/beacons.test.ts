@@ -37,13 +37,13 @@ const beaconUrls = (offer: ShownOffer) =>
     ['close', offer.beacons.close],
   ] as const;
 
-/** Sends beacons at once; those answered 503 on a starved machine again, once the database is available. */
+/** Sends beacons at once. Those answered with 503 on a busy machine are sent again once the database is available. */
 async function sendAll(testApp: TestApp, urls: readonly string[]): Promise<void> {
-  for (let left = urls; left.length > 0; ) {
+  for (let remaining = urls; remaining.length > 0; ) {
     await expect.poll(() => testApp.deps.dbHealth.isUp()).toBe(true);
-    const statuses = await Promise.all(left.map(async (url) => (await call(testApp, url)).statusCode));
+    const statuses = await Promise.all(remaining.map(async (url) => (await call(testApp, url)).statusCode));
     expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
-    left = left.filter((_, index) => statuses[index] === 503);
+    remaining = remaining.filter((_, index) => statuses[index] === 503);
   }
 }
 
@@ -66,7 +66,7 @@ describe('a beacon', () => {
     }
   });
 
-  test('is stored as what it is, for its session and offer, on the day of the session', async () => {
+  test('is stored with its kind, session and offer, on the day of the session', async () => {
     const offer = await showOffer(first);
     nowMs += 20 * 3_600_000;
     for (const [, url] of beaconUrls(offer)) await call(first, url);
@@ -90,7 +90,7 @@ describe('a beacon', () => {
     expect(rows).toEqual(['close', 'impression', 'no_thanks'].map((kind) => ({ kind, ...same })));
   });
 
-  test('repeated 64 times at once on each of two processes is answered 200 and counts once', async () => {
+  test('repeated 64 times at once on each of two processes gets 200 and counts once', async () => {
     const { offers } = await fetchOffers(first);
     const urls = offers.flatMap((offer) => beaconUrls(offer).map(([, url]) => url));
     for (const url of urls) {
@@ -123,14 +123,14 @@ describe('a beacon', () => {
   test('is answered only after its event is committed', async () => {
     const offer = await showOffer(first);
     for (const [kind, url] of beaconUrls(offer)) {
-      const held = await holdTable(first.pool, 'events');
+      const lock = await holdTable(first.pool, 'events');
       let answered = false;
       const answer = call(second, url).finally(() => {
         answered = true;
       });
-      await held.untilWaitedFor();
+      await lock.untilWaitedFor();
       expect(answered).toBe(false);
-      await held.release();
+      await lock.release();
       expect((await answer).statusCode).toBe(200);
       expect((await storedEvents(first)).map((event) => event.kind)).toContain(kind);
     }
@@ -158,7 +158,7 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('asked for by HEAD is answered without a body and not counted', async () => {
+  test('requested by HEAD is answered without a body and not counted', async () => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) {
       const response = await call(first, url, {}, 'HEAD');
@@ -178,7 +178,7 @@ describe('a beacon', () => {
     expect((await storedEvents(first)).map(({ kind }) => kind)).toEqual(['impression']);
   });
 
-  test('asked for by POST is answered 405 and not counted', async () => {
+  test('requested by POST is answered with 405 and not counted', async () => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) {
       const response = await requestOver(first.app, { method: 'POST', url });
@@ -196,7 +196,7 @@ describe('a beacon', () => {
 });
 
 describe('a bad token', () => {
-  /** Each row: what is wrong, and the query it makes. */
+  /** Each row has a description of the problem, and the query. */
   const bad: [string, (offer: ShownOffer) => string][] = [
     ['missing', () => ''],
     ['empty', () => 't='],
@@ -238,7 +238,7 @@ describe('a bad token', () => {
     },
   );
 
-  test('counts against its address: after 100 at once 429 with retry-after, while valid beacons stay 200', async () => {
+  test('counts against its address: after 100 at once it gets 429 with retry-after, while valid beacons still get 200', async () => {
     const offer = await showOffer(first);
     const from = (url: string) => requestOver(first.app, { url, remoteAddress: '127.0.0.9' });
     const statuses: number[] = [];

@@ -33,7 +33,7 @@ const beaconPaths = async (): Promise<[pixel: string, close: string]> => {
   return [pathOf(offer?.pixel), pathOf(offer?.beacons.close)];
 };
 
-test('beacons pipelined over one connection are answered each in full, in their order', async () => {
+test('beacons pipelined over one connection are all answered in full, in order', async () => {
   const [pixel, close] = await beaconPaths();
   const image = (await requestOver(t.app, { url: '/sdk/v2/impression/p.png' })).rawPayload.toString('latin1');
   const socket = connect({ port: portOf(), host: '127.0.0.1' });
@@ -56,11 +56,11 @@ test('beacons pipelined over one connection are answered each in full, in their 
 
 test('a beacon in flight when the process stops is answered and stored, and its connection ends', async () => {
   const [pixel] = await beaconPaths();
-  const held = await holdTable(t.pool, 'events');
+  const lock = await holdTable(t.pool, 'events');
   const status = statusOf(pixel);
-  await held.untilWaitedFor();
+  await lock.untilWaitedFor();
   const closed = t.app.close();
-  await held.release();
+  await lock.release();
   expect(await status).toBe(200);
   await closed;
   expect(await storedKinds()).toEqual(['impression']);

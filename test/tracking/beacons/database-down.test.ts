@@ -26,7 +26,7 @@ const statusesOf = async (urls: string[]): Promise<number[]> =>
 test('503 with retry-after while the database is unavailable, never a false 200; 200 afterwards', async () => {
   const urls = [offer.pixel, offer.beacons.close, offer.beacons.no_thanks_click, offer.click_url];
   relay.cut();
-  // Both at the moment of the break, when a write may have come through unseen, and once it is known.
+  // At the moment of the break, when a write may have succeeded without an answer, and once the outage is known.
   const atOnce = await Promise.all(urls.map((url) => call(testApp, url)));
   await expect.poll(testApp.deps.dbHealth.isUp).toBe(false);
   const later = await Promise.all(urls.map((url) => call(testApp, url)));
@@ -47,7 +47,7 @@ test('503 with retry-after while the database is unavailable, never a false 200;
   ]);
 });
 
-test('a bad token is answered 400 while the database is unavailable', async () => {
+test('a bad token gets 400 while the database is unavailable', async () => {
   relay.cut();
   await expect.poll(testApp.deps.dbHealth.isUp).toBe(false);
   expect((await call(testApp, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);

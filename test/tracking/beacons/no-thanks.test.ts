@@ -52,7 +52,7 @@ test('no thanks of a user with a device and an id is stored for the device', asy
   expect(await shownCampaigns(first, { pub_user_id: 'user-3' })).toContain(offer.campaign_id);
 });
 
-test('no thanks lasts as long as the campaign says', async () => {
+test('no thanks lasts as long as the campaign specifies', async () => {
   const user = { pub_user_id: 'patient' };
   const offer = await showOffer(first, user);
   await setOptOutDays(offer.campaign_id, 2);
@@ -66,7 +66,7 @@ test('no thanks lasts as long as the campaign says', async () => {
   expect(await shownCampaigns(first, user)).toContain(offer.campaign_id);
 });
 
-test('many no thanks of one user at once, on two processes, all hold', async () => {
+test('many concurrent no thanks of one user, on two processes, all apply', async () => {
   const user = { pub_user_id: 'decided' };
   const { offers } = await fetchOffers(first, user);
   const again = await fetchOffers(second, user);
@@ -77,7 +77,7 @@ test('many no thanks of one user at once, on two processes, all hold', async () 
   expect(await optOuts()).toEqual([Object.fromEntries(offers.map((offer) => [offer.campaign_id, null]))]);
 });
 
-test('no thanks of many users at once opts each out of what he refused only', async () => {
+test('concurrent no thanks of many users opt each out only of the refused campaign', async () => {
   const users = Array.from({ length: 40 }, (_, index) => ({ pub_user_id: `one-of-many-${index}` }));
   const refused = await Promise.all(
     users.map(async (user, index) => {
@@ -89,23 +89,23 @@ test('no thanks of many users at once opts each out of what he refused only', as
     refused.flatMap((offer, index) => [call(index % 2 === 0 ? first : second, offer.beacons.no_thanks_click)]),
   );
   for (const [index, user] of users.entries()) {
-    const shown = await shownCampaigns(first, user);
-    expect(shown).not.toContain(refused[index]?.campaign_id);
+    const campaignIds = await shownCampaigns(first, user);
+    expect(campaignIds).not.toContain(refused[index]?.campaign_id);
     const others = new Set(
       refused.map((offer) => offer.campaign_id).filter((id) => id !== refused[index]?.campaign_id),
     );
-    for (const id of others) expect(shown).toContain(id);
+    for (const id of others) expect(campaignIds).toContain(id);
   }
 });
 
-test('no thanks said again later adds to what was refused before', async () => {
+test('a later no thanks adds to the earlier opt-outs', async () => {
   const user = { pub_user_id: 'picky' };
-  const one = await showOffer(first, user);
-  await call(first, one.beacons.no_thanks_click);
+  const firstOffer = await showOffer(first, user);
+  await call(first, firstOffer.beacons.no_thanks_click);
   const two = await showOffer(first, user);
   await call(first, two.beacons.no_thanks_click);
-  expect(two.campaign_id).not.toBe(one.campaign_id);
-  expect(await optOuts()).toEqual([{ [one.campaign_id]: null, [two.campaign_id]: null }]);
+  expect(two.campaign_id).not.toBe(firstOffer.campaign_id);
+  expect(await optOuts()).toEqual([{ [firstOffer.campaign_id]: null, [two.campaign_id]: null }]);
 });
 
 test('no thanks of a bot, by prefetch, by HEAD or in a dev session refuses nothing', async () => {

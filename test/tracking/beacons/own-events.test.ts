@@ -7,21 +7,21 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-type Shown = { id: number; campaign_id: number; pixel: string; events?: Record<string, string> };
+type ShownOffer = { id: number; campaign_id: number; pixel: string; events?: Record<string, string> };
 
 const manage = (path: string, payload: object) =>
   t.app.inject({ method: 'PATCH', url: `/manage/v1/${path}?api_key=demo-key`, payload });
 
-async function fetchOffers(body: object = {}): Promise<Shown[]> {
+async function fetchOffers(body: object = {}): Promise<ShownOffer[]> {
   const url = '/native/v4/offers.json?api_key=demo-key';
   const answer = await t.app.inject({ method: 'POST', url, payload: { placement: 'checkout', ...body } });
   expect(answer.statusCode, answer.body).toBe(200);
   return answer.json().data.offers;
 }
 
-async function fetchOffer(body: object = {}): Promise<Shown & { events: Record<string, string> }> {
+async function fetchOffer(body: object = {}): Promise<ShownOffer & { events: Record<string, string> }> {
   const [offer] = await fetchOffers(body);
-  return offer as Shown & { events: Record<string, string> };
+  return offer as ShownOffer & { events: Record<string, string> };
 }
 
 function beacon(url: string, headers: Record<string, string> = {}) {
@@ -37,18 +37,18 @@ const stored = async (offerId: number): Promise<string[]> => {
   return rows.map(({ kind }) => kind);
 };
 
-test('offers have no member for own events where none are named', async () => {
+test('offers have no member for own events if none are defined', async () => {
   await manage(`publishers/${t.publisher.id}`, { own_events: [] });
   for (const offer of await fetchOffers()) expect(offer).not.toHaveProperty('events');
 });
 
 describe('own events', () => {
   beforeAll(async () => {
-    const named = await manage(`publishers/${t.publisher.id}`, { own_events: ['video_started', 'quiz-done'] });
-    expect(named.statusCode, named.body).toBe(200);
+    const response = await manage(`publishers/${t.publisher.id}`, { own_events: ['video_started', 'quiz-done'] });
+    expect(response.statusCode, response.body).toBe(200);
   });
 
-  test('each have a URL that answers the image of beacons, and count once a session', async () => {
+  test('each have a URL that returns the image of beacons, and count once per session', async () => {
     const { id, events, pixel } = await fetchOffer();
     expect(Object.keys(events)).toEqual(['video_started', 'quiz-done']);
     const image = (await beacon(pixel)).rawPayload;
@@ -63,7 +63,7 @@ describe('own events', () => {
     expect(await stored(id)).toEqual(['own:quiz-done', 'own:video_started']);
   });
 
-  test('of an advertiser are in its offers alone', async () => {
+  test('of an advertiser are only in its offers', async () => {
     const { campaign_id } = await fetchOffer();
     const { rows } = await t.pool.query<{ advertiser_id: number }>(
       'select advertiser_id from campaigns where id = $1',
@@ -71,7 +71,7 @@ describe('own events', () => {
     );
     const path = `advertisers/${rows[0]?.advertiser_id}`;
     expect((await manage(path, { own_events: ['map_opened'] })).statusCode).toBe(200);
-    const [first, other] = (await fetchOffers()) as [Shown, Shown];
+    const [first, other] = (await fetchOffers()) as [ShownOffer, ShownOffer];
     expect(Object.keys(first.events ?? {})).toEqual(['video_started', 'quiz-done', 'map_opened']);
     expect(Object.keys(other.events ?? {})).toEqual(['video_started', 'quiz-done']);
     const foreign = other.events?.video_started?.replace('video_started', 'map_opened') as string;
@@ -79,7 +79,7 @@ describe('own events', () => {
     await manage(path, { own_events: [] });
   });
 
-  test('that nobody named, or that another token names, answer the image with 400 and store nothing', async () => {
+  test('that are not defined, or belong to another token, get the image with 400 and store nothing', async () => {
     const { id, events } = await fetchOffer({ pub_user_id: 'another' });
     const url = events.video_started as string;
     const before = await stored(id);
@@ -91,15 +91,15 @@ describe('own events', () => {
       url.replace('name=video_started', 'name=__proto__'),
       url.replace(/t=./, 't=_'),
     ];
-    for (const one of bad) {
-      const answer = await beacon(one);
+    for (const path of bad) {
+      const answer = await beacon(path);
       expect(answer.statusCode).toBe(400);
       expect(answer.headers['content-type']).toBe('image/png');
     }
     expect(await stored(id)).toEqual(before);
   });
 
-  test('of a test answer, a prefetch and HEAD store nothing', async () => {
+  test('of a test fetch, a prefetch and HEAD store nothing', async () => {
     const { id, events } = await fetchOffer({ dev: 1, pub_user_id: 'dev' });
     const before = await stored(id);
     expect((await beacon(events['quiz-done'] as string)).statusCode).toBe(200);

@@ -13,7 +13,7 @@ beforeEach(async () => {
   await t.pool.query('truncate events, request_notices');
 });
 
-/** A kiosk whose vendor named it like a crawler. */
+/** A kiosk whose vendor gave it the name of a crawler. */
 const kiosk = 'ExampleCrawler-Kiosk/2.1';
 
 async function allow(userAgents: string[]): Promise<void> {
@@ -45,13 +45,13 @@ async function readNotices(): Promise<string[]> {
   return rows.map(({ message }) => message);
 }
 
-/** Forgets the events that earlier tests sent. */
+/** Discards the counts of earlier tests. */
 async function startCountingAnew(): Promise<void> {
   await sendEvents(1, browser);
   await (await startTestJobs(t, 'robot notices')).stop();
 }
 
-test('a publisher whose tracking events are all taken for robots gets a notice that names the user agent', async () => {
+test('a publisher whose tracking events are all attributed to robots gets a notice with the user agent', async () => {
   await startCountingAnew();
   await sendEvents(25, kiosk);
   const jobs = await startTestJobs(t, 'robot notices', 'request notices');
@@ -59,7 +59,7 @@ test('a publisher whose tracking events are all taken for robots gets a notice t
   await jobs.stop();
 });
 
-test('one person among the robots is enough to show that people are counted', async () => {
+test('a single person among the robots shows that people are counted', async () => {
   await startCountingAnew();
   await sendEvents(25, kiosk);
   await sendEvents(1, browser);

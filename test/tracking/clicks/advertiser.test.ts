@@ -3,7 +3,7 @@ import { uspCalls } from '../../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, type ShownOffer } from '../journey.ts';
 
-/** Every macro that was ever known, and names that one might try. */
+/** Every macro that ever existed, and names that one might try. */
 const everything =
   'https://shop.example/{session_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}&f={ad_fp}&i={ip}' +
   '&t={token}&o={offer_id}&k={campaign_id}&p={publisher_id}&k2={user_key}#{session_id}';
@@ -21,7 +21,7 @@ const user = { pub_user_id: 'customer-4711', ad_fp: 'fingerprint-4711', ip: '203
 const landingOf = async (offer: ShownOffer): Promise<URL> =>
   new URL((await call(t, offer.click_url)).headers.location as string);
 
-/** Whatever of a URL could be an id: its parts, and what they are when they are decoded. */
+/** All parts of a URL that could be an id, raw and decoded. */
 function partsOf({ href }: URL): string[] {
   const words = href.split(/[/?&#=]/).map(decodeURIComponent);
   return [
@@ -35,44 +35,44 @@ const decoded = (word: string, code: 'base64url' | 'hex'): string[] => {
   return [bytes.toString('latin1'), bytes.toString('hex')];
 };
 
-test('an advertiser finds neither the session nor the user in a landing URL, in whatever code', async () => {
+test('an advertiser finds neither the session nor the user in a landing URL, in any encoding', async () => {
   const { sessionId, offers } = await fetchOffers(t, user);
   const bare = sessionId.replaceAll('-', '');
   for (const offer of offers) {
     const parts = partsOf(await landingOf(offer));
-    // The time of the session is in its first 12 digits.
+    // The first 12 digits contain the time of the session.
     for (const secret of [...Object.values(user), sessionId, bare, bare.slice(0, 12), bare.slice(13)])
       expect(parts.filter((part) => part.includes(secret))).toEqual([]);
   }
 });
 
-test('with all that an advertiser has and the public SDK id, no session is found and no pick is seen', async () => {
+test('an advertiser with all its data and the public SDK id finds no session and no selection', async () => {
   const { sessionId, offers } = await fetchOffers(t, user);
   const usp = uspCalls(t);
   const key = t.publisher.sdkId;
   const [offer] = offers as [ShownOffer];
   const url = await landingOf(offer);
-  const found = [...url.searchParams.values(), ...url.pathname.split('/'), url.hash.slice(1)].filter(
+  const parts = [...url.searchParams.values(), ...url.pathname.split('/'), url.hash.slice(1)].filter(
     (text) => text !== '',
   );
-  for (const id of found) {
+  for (const id of parts) {
     expect((await usp.get(id, { key })).status).toBe(400);
     expect((await usp.get(id, { key, user: user.pub_user_id })).status).toBe(404);
     expect((await call(t, `/sdk/offer-click?t=${id}`)).statusCode).toBe(400);
   }
-  // Even who has the session id learns nothing without the user's.
+  // The session id is useless without the user's id.
   const answers = [
     await usp.get(sessionId, { key }),
     await usp.get(sessionId, { key, user: 'customer-1' }),
     await usp.put(sessionId, {}, { key }),
     await usp.wrap(sessionId, { key }),
-    await usp.select(sessionId, offer.campaign_id, { key, user: found[0] as string }),
+    await usp.select(sessionId, offer.campaign_id, { key, user: parts[0] as string }),
   ];
   expect(answers.map(({ status }) => status)).toEqual([400, 404, 400, 400, 404]);
   for (const { body } of answers) expect(JSON.stringify(body)).not.toContain(user.pub_user_id);
 });
 
-test('a session has one alias for a campaign, and others for each other campaign and session', async () => {
+test('a session has one alias for each campaign, different from those of other campaigns and sessions', async () => {
   const [one, two] = [await fetchOffers(t, user), await fetchOffers(t, user)];
   const aliasOf = async (offer: ShownOffer): Promise<string> =>
     (await landingOf(offer)).searchParams.get('s') as string;

@@ -15,7 +15,7 @@ const clicks = fc.record({
 describe('a click id', () => {
   const codec = codecOf(oldKey);
 
-  test('names its click, and is the same for every repeat of it', () => {
+  test('refers to its click, and is the same for every repeat of it', () => {
     fc.assert(
       fc.property(clicks, (click) => {
         expect(codec.read(codec.mint(click))).toEqual(click);
@@ -25,7 +25,7 @@ describe('a click id', () => {
     );
   });
 
-  test('has one spelling: any other character, a cut or an addition is refused', () => {
+  test('has one spelling: any other character, a truncation or an addition is rejected', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     fc.assert(
       fc.property(clicks, fc.nat(50), (click, at) => {
@@ -43,7 +43,7 @@ describe('a click id', () => {
     );
   });
 
-  test('shows nothing of its session, offer or time: ids that are alike seal to texts that are not', () => {
+  test('reveals nothing of its session, offer or time: similar ids give different texts', () => {
     fc.assert(
       fc.property(clicks, ({ sessionId, offerId }) => {
         const clickId = codec.mint({ sessionId, offerId });
@@ -51,17 +51,17 @@ describe('a click id', () => {
         const id = sessionId.replaceAll('-', '');
         for (const part of [id.slice(0, 12), id.slice(12, 24), id.slice(20)]) expect(bytes).not.toContain(part);
         const neighbour = codec.mint({ sessionId, offerId: (offerId + 1) % 2 ** 32 });
-        // Version and key id, 2 bytes, are equal; of the 36 others, a few are by chance.
+        // Version and key id, 2 bytes, are equal; of the other 36, a few are by chance.
         const pairs = [...Buffer.from(clickId, 'base64url')].map((byte, at) => [
           byte,
           Buffer.from(neighbour, 'base64url')[at],
         ]);
-        expect(pairs.slice(2).filter(([one, other]) => one === other).length).toBeLessThan(8);
+        expect(pairs.slice(2).filter(([byte, other]) => byte === other).length).toBeLessThan(8);
       }),
     );
   });
 
-  test('survives a key rotation while its key is configured, and is refused after', () => {
+  test('survives a key rotation while its key is configured, and is rejected afterwards', () => {
     fc.assert(
       fc.property(clicks, (click) => {
         const clickId = codecOf(oldKey).mint(click);

@@ -52,7 +52,7 @@ const setWallet = async (publisher: boolean, offer: boolean): Promise<void> => {
 const clicksStored = async () =>
   (await storedEvents(first)).filter((event) => event.kind === 'click').map((event) => event.suspicious);
 
-/** Sees the offer, and clicks a while later. */
+/** Sees the offer, and clicks shortly afterwards. */
 async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = {}) {
   await call(first, offer.pixel);
   nowMs += 1_000;
@@ -60,7 +60,7 @@ async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = 
 }
 
 describe('a click', () => {
-  test('is answered 302 to the landing page with its macros filled and a click id that names the click', async () => {
+  test('is redirected by 302 to the landing page with its macros filled and a click id that refers to the click', async () => {
     const offer = await showOffer(first, { pub_user_id: 'user', placement: 'checkout/1&x=y' });
     await setLanding(
       offer,
@@ -98,7 +98,7 @@ describe('a click', () => {
     expect([...url.searchParams.keys()]).toEqual(['a', 'aff_sub']);
   });
 
-  test('repeated 64 times at once on each of two processes goes to the same address and counts once', async () => {
+  test('repeated 64 times at once on each of two processes has the same target and counts once', async () => {
     const offer = await showOffer(first, { pub_user_id: 'fast' });
     await setLanding(offer, 'https://shop.example/?s={session_id}');
     await second.deps.catalog.refresh();
@@ -115,16 +115,16 @@ describe('a click', () => {
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test('of many users at once is answered with each one’s own values', async () => {
-    const shown = await Promise.all(
+  test("of many users at once is redirected with each one's own values", async () => {
+    const offers = await Promise.all(
       Array.from({ length: 30 }, (_, index) => showOffer(first, { placement: `place-${index}` })),
     );
-    await setLanding(shown[0] as ShownOffer, 'https://shop.example/?p={placement}&s={session_id}');
+    await setLanding(offers[0] as ShownOffer, 'https://shop.example/?p={placement}&s={session_id}');
     const aliasOf = createSessionAlias(first.deps.config.tokenKeys);
-    const answers = await Promise.all(shown.map((offer) => call(first, offer.click_url)));
+    const answers = await Promise.all(offers.map((offer) => call(first, offer.click_url)));
     answers.forEach((answer, index) => {
       const url = new URL(answer.headers.location as string);
-      const { sessionId, campaign_id } = shown[index] as (typeof shown)[number];
+      const { sessionId, campaign_id } = offers[index] as (typeof offers)[number];
       expect([url.searchParams.get('p'), url.searchParams.get('s')]).toEqual([
         `place-${index}`,
         aliasOf(sessionId, campaign_id),
@@ -134,14 +134,14 @@ describe('a click', () => {
 
   test('is answered only after it is committed', async () => {
     const offer = await showOffer(first);
-    const held = await holdTable(first.pool, 'events');
+    const lock = await holdTable(first.pool, 'events');
     let answered = false;
     const answer = call(second, offer.click_url).finally(() => {
       answered = true;
     });
-    await held.untilWaitedFor();
+    await lock.untilWaitedFor();
     expect(answered).toBe(false);
-    await held.release();
+    await lock.release();
     expect((await answer).statusCode).toBe(302);
     expect(await clicksStored()).toHaveLength(1);
   });
@@ -154,18 +154,18 @@ describe('a click', () => {
     const other = await second.pool.connect();
     await other.query('begin');
     await insertEvents(other, [{ ...trackedEvent(offer.sessionId), claims }]);
-    const seen = call(first, offer.pixel);
+    const impression = call(first, offer.pixel);
     await untilWaiting(second.pool, 1);
     nowMs += 1_000;
     const clicked = call(first, offer.click_url);
-    await call(first, dev.click_url); // looked up behind the click, unless that waits
+    await call(first, dev.click_url); // is looked up after the click, unless that waits
     await other.query('rollback');
     other.release();
-    expect([(await seen).statusCode, (await clicked).statusCode]).toEqual([200, 302]);
+    expect([(await impression).statusCode, (await clicked).statusCode]).toEqual([200, 302]);
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test('30 days after the session is still taken, and refused after', async () => {
+  test('is accepted 30 days after the session, and rejected later', async () => {
     const offer = await showOffer(first);
     nowMs += 30 * dayMs - 5_000;
     expect((await call(first, offer.click_url)).statusCode).toBe(302);
@@ -175,7 +175,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('by prefetch or HEAD is answered 204 without a destination, and not counted', async () => {
+  test('by prefetch or HEAD gets 204 without a destination, and is not counted', async () => {
     const offer = await showOffer(first, { pub_user_id: 'ghost' });
     await setWallet(true, true);
     const answers = [
@@ -202,7 +202,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('400 with the beacon’s image for a malformed, foreign or expired token, and nothing is recorded', async () => {
+  test("gets 400 with the beacon's image for a malformed, foreign or expired token, and nothing is recorded", async () => {
     const offer = await showOffer(first);
     const token = tokenOf(offer.click_url);
     const bad = [
@@ -226,7 +226,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('on an offer that was paused after it was shown is still taken', async () => {
+  test('on an offer that was paused after it was shown is accepted', async () => {
     const offer = await showOffer(first);
     await first.pool.query('update campaigns set active = false where id = $1', [offer.campaign_id]);
     await first.deps.catalog.refresh();
@@ -237,7 +237,7 @@ describe('a click', () => {
 });
 
 describe('a suspicious click', () => {
-  test('without an impression is stored as that, and answered like any other', async () => {
+  test('without an impression is stored as such, and redirected like any other', async () => {
     const { offers } = await fetchOffers(first);
     await call(first, (offers[1] as ShownOffer).pixel);
     nowMs += 1_000;
@@ -255,14 +255,14 @@ describe('a suspicious click', () => {
     expect(await clicksStored()).toEqual(['too_fast', null]);
   });
 
-  test('of a bot is stored as that', async () => {
+  test('of a bot is stored as such', async () => {
     expect((await seeAndClick(await showOffer(first), { 'user-agent': googlebot })).statusCode).toBe(302);
     expect(await clicksStored()).toEqual(['bot']);
   });
 });
 
 describe('a scanned QR code', () => {
-  test('is redirected years later, each scan stored as an event of its own, apart from the counts', async () => {
+  test('is redirected even years later, and each scan is stored as a separate event that is not counted', async () => {
     const offer = await showOffer(first);
     await setLanding(offer, 'https://shop.example/?p={placement}&s={session_id}');
     const token = mintLike(first, offer, { sessionId: null, position: 0 });
@@ -278,16 +278,16 @@ describe('a scanned QR code', () => {
       expect([url.searchParams.get('p'), url.searchParams.get('s')]).toEqual(['', '']);
     }
     const clickIds = createClickIdCodec(first.deps.config.tokenKeys);
-    const named = urls.map((url) => clickIds.read(url.searchParams.get('click_id') as string)?.sessionId).sort();
+    const sessionIds = urls.map((url) => clickIds.read(url.searchParams.get('click_id') as string)?.sessionId).sort();
     const stored = await storedEvents(first);
-    expect(stored.map((event) => event.session_id).sort()).toEqual(named);
-    expect(new Set(named).size).toBe(2);
+    expect(stored.map((event) => event.session_id).sort()).toEqual(sessionIds);
+    expect(new Set(sessionIds).size).toBe(2);
     expect(stored.map((event) => event.suspicious)).toEqual(['qr', 'qr']);
   });
 });
 
 describe('save for later', () => {
-  test('goes to the page that keeps the offer and is no click', async () => {
+  test('redirects to the page that saves the offer, and is not a click', async () => {
     await setWallet(true, true);
     const offer = await showOffer(first, { pub_user_id: 'keeper' });
     const response = await call(first, `${offer.click_url}&save_for_later=1`);

@@ -12,8 +12,8 @@ const values: LandingValues = {
   publisher_id: 7,
 };
 
-const fill = (landingUrl: string, given: Partial<LandingValues> = {}, param = 'click_id'): string =>
-  fillLanding(parseLanding(landingUrl) as Landing, param, { ...values, ...given });
+const fill = (landingUrl: string, overrides: Partial<LandingValues> = {}, param = 'click_id'): string =>
+  fillLanding(parseLanding(landingUrl) as Landing, param, { ...values, ...overrides });
 
 const hostile = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -48,7 +48,7 @@ describe('a landing page', () => {
     expect(url).toBe('https://shop.example/6/check%20out?c=CLICK&s=SESSION&u=&o=5&code=SPRING%205%25#p=7');
   });
 
-  test('gets nothing for a macro nobody knows, or a value nobody gave', () => {
+  test('gets nothing for an unknown macro, or a missing value', () => {
     const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={placement}', {
       placement: null,
     });
@@ -66,7 +66,7 @@ describe('a landing page', () => {
     expect(fill(landingUrl)).toBe(expected);
   });
 
-  test('gets the click id as the campaign’s parameter, before the fragment, and keeps the rest unchanged', () => {
+  test("gets the click id as the campaign's parameter, before the fragment, and keeps the rest unchanged", () => {
     expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
     expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe(
       'https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f',
@@ -78,13 +78,13 @@ describe('a landing page', () => {
     expect(fill('https://shop.example/{click_id}')).toBe('https://shop.example/CLICK');
   });
 
-  test('says whether it asks for something only the session knows', () => {
+  test('tells whether it needs data of the session', () => {
     expect(parseLanding('https://shop.example/?p={placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/#{placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/?c={click_id}&s={session_id}')?.needsSession).toBe(false);
   });
 
-  test('is https or nothing', () => {
+  test('must be https', () => {
     for (const url of [
       'http://shop.example/',
       'javascript:alert(1)',
@@ -100,11 +100,11 @@ describe('a landing page', () => {
   test('cannot be moved to another origin, out of its path or into other headers by any value', () => {
     fc.assert(
       fc.property(hostile, hostile, (sessionId, placement) => {
-        const given = { session_id: sessionId, placement };
+        const hostileValues = { session_id: sessionId, placement };
         const url = new URL(
           fill(
             'https://shop.example/deep/{session_id}/{placement}/end?s={session_id}&p={placement}#{session_id}',
-            given,
+            hostileValues,
           ),
         );
         expect(url.origin).toBe('https://shop.example');
@@ -119,7 +119,7 @@ describe('a landing page', () => {
     );
   });
 
-  test('cannot be moved to another origin by a macro right behind the host, or in it', () => {
+  test('cannot be moved to another origin by a macro directly after the host, or in it', () => {
     const templates = fc.constantFrom(
       'https://shop.example{placement}',
       'https://shop.example/{placement}',
@@ -141,7 +141,7 @@ describe('a landing page', () => {
     );
   });
 
-  test('with parts that mean something to a pattern is filled literally', () => {
+  test('is filled literally even with parts that are special in a pattern', () => {
     expect(fill('https://shop.example/?u={placement}', { placement: "$&$1$'" })).toBe(
       'https://shop.example/?u=%24%26%241%24%27&click_id=CLICK',
     );

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** What a campaign has spent, beside what is only held for answers. */
+/** Spent amount of a campaign, without reservations. */
 async function spent(campaignId: number): Promise<number> {
   const { rows } = await t.pool.query(
     `select (select coalesce(sum(micros), 0) from campaign_usage where campaign_id = $1 and period = 'lifetime')
@@ -45,7 +45,7 @@ const bookedInReports = async (): Promise<[number, number]> => {
   return [rows[0].conversions, Number(rows[0].revenue)];
 };
 
-test('conversions are spent from the budget of their campaign once, and voids give back', async () => {
+test('conversions are spent from the budget of their campaign once, and voids give the amount back', async () => {
   const campaignId = click.campaign_id;
   t.clock.ms += 1;
   const before = await spent(campaignId);
@@ -62,7 +62,7 @@ test('conversions are spent from the budget of their campaign once, and voids gi
   expect(await bookedInReports()).toEqual([2, 4_000_000]);
 });
 
-test('a void gives back the use of a lifetime cap, once, also after the history was written anew', async () => {
+test('a void gives back the use of a lifetime cap, once, even after the history was rewritten', async () => {
   const cap = { scope: 'campaign', event: 'conversion', limit: 2, window_minutes: null };
   await t.pool.query('update publishers set offers_per_response = 10');
   await t.pool.query('update campaigns set rules = $1', [{ frequency_caps: [cap] }]);
@@ -84,7 +84,7 @@ test('a void gives back the use of a lifetime cap, once, also after the history 
   t.clock.ms += 1;
   await book('c');
   expect(await isShown()).toBe(false);
-  // As a history is written anew: of settled events the session is forgotten.
+  // As when a history is rewritten: settled events lose their session.
   await t.pool.query(
     `update user_history set exposures = (
       select string_agg(substring(exposures from 31 * n + 1 for 23) || decode(repeat('00', 8), 'hex'), '' order by n)

@@ -22,9 +22,9 @@ test('a conversion is posted back with every custom attribute, and its void with
   t.clock.ms += 9000;
   await track(t, fields);
   await track(t, { click_id: click.clickId, event: 'purchase', txn_id: 'n-1', void: '1' });
-  const [told, taken, ...more] = await postbacks(t, click.sessionId);
+  const [recorded, voided, ...more] = await postbacks(t, click.sessionId);
   expect(more).toEqual([]);
-  expect(told).toEqual({
+  expect(recorded).toEqual({
     conversion_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
     status: 'recorded',
     event: 'purchase',
@@ -47,8 +47,8 @@ test('a conversion is posted back with every custom attribute, and its void with
     suspicious: '',
     payload: custom,
   });
-  expect(taken).toEqual({
-    ...told,
+  expect(voided).toEqual({
+    ...recorded,
     status: 'void',
     payout: -12.5,
     loyalty_amount: -31.25,
@@ -58,7 +58,7 @@ test('a conversion is posted back with every custom attribute, and its void with
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
 
-test('no loyalty for a campaign without; a suspicious click pays nothing but is posted back', async () => {
+test('a campaign without loyalty has none in postbacks; a suspicious click pays nothing but is posted back', async () => {
   const plain = await clickOffer(t, { pub_user_id: 'user-8' });
   await track(t, { click_id: plain.clickId, payout: '3' });
   expect(await postbacks(t, plain.sessionId)).toMatchObject([
@@ -71,7 +71,7 @@ test('no loyalty for a campaign without; a suspicious click pays nothing but is 
   ]);
 });
 
-test('what the publisher’s campaign pays may differ from what the campaign pays others', async () => {
+test("the publisher's payout of a campaign may differ from that of others", async () => {
   const click = await clickOffer(t);
   await setCampaign(t, click.campaign_id, { payout_amount: '5', payout_kind: 'cpa' });
   await t.pool.query('update campaign_publishers set payout_amount = 6.5 where campaign_id = $1', [click.campaign_id]);

@@ -15,9 +15,9 @@ beforeAll(async () => {
   const { campaign_id } = await clickOffer(t);
   advertiserId = (await t.pool.query('select advertiser_id from campaigns where id = $1', [campaign_id])).rows[0]
     .advertiser_id;
-  const made = await secretCall('POST', advertiserId);
-  expect(made.statusCode).toBe(201);
-  secret = made.json().data.secret;
+  const created = await secretCall('POST', advertiserId);
+  expect(created.statusCode).toBe(201);
+  secret = created.json().data.secret;
 });
 afterAll(() => t.close());
 
@@ -33,8 +33,8 @@ const sign = (
 
 const signed = (fields: Fields): Fields & { signature: string } => ({ ...fields, signature: sign(fields) });
 
-describe('where the advertiser has a secret', () => {
-  test('a report is taken with its signature only, whatever of it was changed', async () => {
+describe('if the advertiser has a secret', () => {
+  test('a report is accepted only with its signature, whatever part of it was changed', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const fields = { click_id: clickId, event: 'purchase', payout: '10', currency: 'USD', txn_id: 'n1' };
     const { signature } = signed(fields);
@@ -49,9 +49,9 @@ describe('where the advertiser has a secret', () => {
       { ...fields, currency: 'EUR', signature },
       { ...fields, void: '1', signature },
     ];
-    for (const one of bad) {
-      const answer = await track(t, one);
-      expect([one, answer.statusCode, answer.json().error.code]).toEqual([one, 401, 'invalid_signature']);
+    for (const fields of bad) {
+      const answer = await track(t, fields);
+      expect([fields, answer.statusCode, answer.json().error.code]).toEqual([fields, 401, 'invalid_signature']);
     }
     expect(await bookings(t, sessionId)).toEqual([]);
     expect((await track(t, { ...fields, signature })).json()).toMatchObject({ message: 'recorded' });

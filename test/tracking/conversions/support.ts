@@ -9,8 +9,8 @@ import { call, type ShownOffer, showOffer } from '../journey.ts';
 export type Clock = { ms: number };
 
 /**
- * The application with a clock that is set by hand. It starts now, or two hours before the end of the day (UTC) when
- * that is nearer, so that a test which moves it on by minutes stays within one day of the reports.
+ * The application with a clock that is set by hand. It starts now, or two hours before the end of the day (UTC) if that
+ * is nearer, so that a test that advances it by minutes stays within one day of the reports.
  */
 export async function createTimedApp(options: TestAppOptions = {}): Promise<TestApp & { clock: Clock }> {
   const nowMs = Date.now();
@@ -31,7 +31,10 @@ export function clickIdIn({ headers }: Pick<LightMyRequestResponse, 'headers'>):
   return clickId as string;
 }
 
-/** Follows an offer. @returns the click id its landing page is opened with */
+/**
+ * Follows an offer.
+ * @returns the click id in its landing URL
+ */
 export const clickIdOf = async (t: TestApp, clickUrl: string, headers: Record<string, string> = {}): Promise<string> =>
   clickIdIn(await call(t, clickUrl, headers));
 
@@ -41,10 +44,10 @@ export async function clickOffer(
   body: Record<string, unknown> = {},
   headers: Record<string, string> = {},
 ): Promise<Clicked> {
-  const shown = await showOffer(t, body);
-  expect((await call(t, shown.pixel)).statusCode).toBe(200);
+  const shownOffer = await showOffer(t, body);
+  expect((await call(t, shownOffer.pixel)).statusCode).toBe(200);
   t.clock.ms += 1000;
-  return { ...shown, clickId: await clickIdOf(t, shown.click_url, headers) };
+  return { ...shownOffer, clickId: await clickIdOf(t, shownOffer.click_url, headers) };
 }
 
 export const track = (
@@ -67,7 +70,7 @@ export type BookingRow = {
   suspicious: string | null;
 };
 
-/** The ledger, oldest row first; of one click, or all of it. */
+/** The ledger, oldest row first, of one click or all clicks. */
 export async function bookings({ pool }: TestApp, sessionId?: string): Promise<BookingRow[]> {
   const { rows } = await pool.query<BookingRow>(
     `select event, txn_id, void, given_micros, payout_micros, currency, loyalty_micros, suspicious from conversions
@@ -77,7 +80,7 @@ export async function bookings({ pool }: TestApp, sessionId?: string): Promise<B
   return rows;
 }
 
-/** Tells the publisher of conversions at this address. */
+/** Creates an endpoint for postbacks of conversions at this URL. */
 export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET' | 'POST' = 'POST'): Promise<void> {
   await saveEndpoint(t.pool, t.deps.secretBox, {
     publisherId: t.publisher.id,
@@ -89,7 +92,7 @@ export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET'
   });
 }
 
-/** The postbacks that are promised for a session. */
+/** Postbacks queued for a session. */
 export async function postbacks({ pool }: TestApp, sessionId: string): Promise<Record<string, unknown>[]> {
   const { rows } = await pool.query<{ payload: Buffer }>(
     "select payload from deliveries where event = 'conversion' and session_id = $1 order by created_at, id",

@@ -41,7 +41,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('answers the loyalty amount: the payout times the publisher’s multiplier', async () => {
+  test("returns the loyalty amount: the payout times the publisher's multiplier", async () => {
     await t.pool.query('update publishers set currency_multiplier = 12.5');
     const { clickId, campaign_id } = await clickOffer(t);
     await setCampaign(t, campaign_id, { is_loyalty: true });
@@ -67,9 +67,9 @@ describe('a conversion', () => {
     ['txnId', 'txn_id'],
     ['curency', 'currency'],
     ['events', 'event'],
-  ])('400: %s is refused with the hint %s, in the query and in the body', async (name, meant) => {
+  ])('400: %s is refused with the hint %s, in the query and in the body', async (name, parameter) => {
     const { clickId, sessionId } = await clickOffer(t);
-    const message = `is not a parameter; did you mean ${meant}?`;
+    const message = `is not a parameter; did you mean ${parameter}?`;
     for (const reply of [
       await track(t, { click_id: clickId, [name]: '5' }),
       await post(t, { click_id: clickId, [name]: '5' }),
@@ -80,7 +80,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 
-  test('may carry parameters of the advertiser’s own, and other names beside the right ones', async () => {
+  test("may have parameters of the advertiser's own, and other names in addition to the right ones", async () => {
     const { clickId } = await clickOffer(t);
     const own = { cb: '123', utm_source: 'x', amount: '9', order_id: '7', void_reason: '', v: '2', status: 'ok' };
     const reply = await track(t, { click_id: clickId, payout: '5', txn_id: 'own', ...own });
@@ -105,16 +105,16 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(1);
   });
 
-  test('of two different click ids the documented one counts, and HEAD counts nothing at either address', async () => {
-    const [one, other] = [await clickOffer(t), await clickOffer(t)];
-    await track(t, { click_id: one.clickId, adpx_click_id: other.clickId, payout: '1' }, '/track/');
-    expect([await bookings(t, one.sessionId), await bookings(t, other.sessionId)]).toMatchObject([[{}], []]);
+  test('of two different click ids uses the documented one, and HEAD counts nothing at either path', async () => {
+    const [first, other] = [await clickOffer(t), await clickOffer(t)];
+    await track(t, { click_id: first.clickId, adpx_click_id: other.clickId, payout: '1' }, '/track/');
+    expect([await bookings(t, first.sessionId), await bookings(t, other.sessionId)]).toMatchObject([[{}], []]);
     for (const path of ['/track', '/track/'])
       await t.app.inject({ method: 'HEAD', url: `${path}?click_id=${other.clickId}&payout=1` });
     expect(await bookings(t, other.sessionId)).toEqual([]);
   });
 
-  test('may be reported by query, by form or as JSON, and is the same conversion', async () => {
+  test('may be reported by query, form or JSON, and is the same conversion', async () => {
     const { clickId } = await clickOffer(t);
     const form = await t.app.inject({
       method: 'POST',
@@ -150,7 +150,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('keeps its first amount: the same transaction with another amount or currency is refused', async () => {
+  test('keeps its first amount: the same transaction with another amount or currency is rejected', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await track(t, { click_id: clickId, payout: '10', currency: 'USD', txn_id: 'x' });
     for (const other of [
@@ -163,7 +163,7 @@ describe('a conversion', () => {
     expect((await bookings(t, sessionId)).map((row) => row.payout_micros)).toEqual(['10000000']);
   });
 
-  test('pays what the campaign pays where the report names no amount', async () => {
+  test("pays the campaign's payout if the report has no amount", async () => {
     const fixed = await clickOffer(t);
     await setCampaign(t, fixed.campaign_id, { payout_kind: 'cpa', payout_amount: '7.25', payout_currency: 'GBP' });
     await track(t, { click_id: fixed.clickId });
@@ -176,7 +176,7 @@ describe('a conversion', () => {
     expect((await bookings(t, fixed.sessionId))[1]).toMatchObject({ payout_micros: '0', currency: 'USD' });
   });
 
-  test('pays a share of the sale where the campaign pays one, and needs the sale', async () => {
+  test('pays a share of the sale if the campaign pays one, and needs the sale', async () => {
     const { clickId, sessionId, campaign_id } = await clickOffer(t);
     await setCampaign(t, campaign_id, { payout_amount: '8.5', payout_kind: 'cps' });
     const without = await track(t, { click_id: clickId });
@@ -186,7 +186,7 @@ describe('a conversion', () => {
     await setCampaign(t, campaign_id, { payout_kind: 'cpc' });
   });
 
-  test('is taken up to 30 days after the click, and not a moment later', async () => {
+  test('is accepted up to 30 days after the click, and not a moment later', async () => {
     const click = await clickOffer(t);
     const clickedMs = t.clock.ms;
     t.clock.ms = clickedMs + 30 * dayMs;
@@ -199,7 +199,7 @@ describe('a conversion', () => {
     t.clock.ms = clickedMs;
   });
 
-  test('is booked once, whether its click is of today, of yesterday or older, alone or with others', async () => {
+  test('is booked once, whether its click is of today, of yesterday or older, by itself or with others', async () => {
     const clickedMs = t.clock.ms;
     const first = await clickOffer(t);
     const report = ({ clickId }: { clickId: string }, txn_id: string) =>
@@ -216,12 +216,12 @@ describe('a conversion', () => {
       expect(await bookings(t, click.sessionId)).toMatchObject([{ txn_id: 'day 1' }, { txn_id: 'day 2' }]);
   });
 
-  test('of an unknown click, of a changed click id, or of none, is refused', async () => {
+  test('of an unknown click, of a changed click id, or of none, is rejected', async () => {
     const { clickId } = await clickOffer(t);
-    const shown = await showOffer(t);
+    const offer = await showOffer(t);
     const neverClicked = createClickIdCodec(t.deps.config.tokenKeys).mint({
-      sessionId: shown.sessionId,
-      offerId: shown.id,
+      sessionId: offer.sessionId,
+      offerId: offer.id,
     });
     const changed = (clickId[0] === 'A' ? 'B' : 'A') + clickId.slice(1);
     for (const click_id of [
@@ -229,7 +229,7 @@ describe('a conversion', () => {
       clickId.slice(1),
       `${clickId}A`,
       neverClicked,
-      tokenOf(shown.click_url),
+      tokenOf(offer.click_url),
       "' or 1=1 --",
     ]) {
       const answer = await track(t, { click_id });
@@ -238,7 +238,7 @@ describe('a conversion', () => {
     expect((await track(t, {})).json().error.details).toEqual([{ path: '/click_id', message: 'is required' }]);
   });
 
-  test('with an amount that is no exact amount of money is refused, and nothing is written', async () => {
+  test('with an inexact amount is rejected, and nothing is written', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     for (const payout of [
       '-1',
@@ -303,18 +303,18 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('in a developer’s session is answered as usual and not stored', async () => {
-    const shown = await showOffer(t, { dev: 1 });
-    const clickId = await clickIdOf(t, shown.click_url);
+  test("in a developer's session gets the usual response and is not stored", async () => {
+    const offer = await showOffer(t, { dev: 1 });
+    const clickId = await clickIdOf(t, offer.click_url);
     for (const fields of [{}, {}, { void: '1' }])
       expect((await track(t, { click_id: clickId, payout: '3', ...fields })).json()).toMatchObject({
         message: 'recorded',
       });
     expect((await track(t, { click_id: clickId, payout: 'much' })).statusCode).toBe(400);
-    expect(await bookings(t, shown.sessionId)).toEqual([]);
+    expect(await bookings(t, offer.sessionId)).toEqual([]);
   });
 
-  test('is bounded: a click has at most 200', async () => {
+  test('is limited: a click has at most 200', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await Promise.all(Array.from({ length: 200 }, (_, index) => track(t, { click_id: clickId, txn_id: `n${index}` })));
     const answer = await track(t, { click_id: clickId, txn_id: 'one more' });
@@ -323,7 +323,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(200);
   });
 
-  test('is looked at by HEAD without being counted', async () => {
+  test('can be checked by HEAD without being counted', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     expect((await t.app.inject({ method: 'HEAD', url: `/track?click_id=${clickId}` })).statusCode).toBe(405);
     expect(await bookings(t, sessionId)).toEqual([]);
@@ -331,7 +331,7 @@ describe('a conversion', () => {
 });
 
 describe('a void', () => {
-  test('takes a conversion back by a negative row, once, and the conversion itself stays as it was', async () => {
+  test('reverses a conversion by a negative row, once, and the conversion itself stays unchanged', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', payout: '40.01', currency: 'USD' };
     await track(t, fields);
@@ -350,9 +350,9 @@ describe('a void', () => {
     ]);
   });
 
-  test.each(['yes', '2', 'VOIDED', 'no'])('void=%s → 400, and nothing is booked', async (given) => {
+  test.each(['yes', '2', 'VOIDED', 'no'])('void=%s → 400, and nothing is booked', async (text) => {
     const { clickId, sessionId } = await clickOffer(t);
-    const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', void: given.slice(0, 5) };
+    const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', void: text.slice(0, 5) };
     for (const response of [await track(t, fields), await post(t, fields)]) {
       expect(response.statusCode).toBe(400);
       expect(response.json().error.details).toEqual([{ path: '/void', message: 'must be 1 or 0' }]);
@@ -360,7 +360,7 @@ describe('a void', () => {
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 
-  test('of what was never recorded, or of another amount, is refused', async () => {
+  test('of a conversion that was never recorded, or with another amount, is rejected', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await track(t, { click_id: clickId, txn_id: 'a', payout: '5' });
     const unknown = await track(t, { click_id: clickId, txn_id: 'b', void: '1' });
@@ -372,7 +372,7 @@ describe('a void', () => {
 });
 
 describe('the image', () => {
-  test('records like the call and answers the picture, with the status of a refusal', async () => {
+  test('records like the call and returns the picture, with the status of a rejection', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const good = await track(t, { click_id: clickId, event: 'seen', payout: '1' }, '/track.png');
     expect([good.statusCode, good.headers['content-type'], good.headers['cache-control']]).toEqual([
@@ -393,7 +393,7 @@ describe('the image', () => {
     expect(await bookings(t, sessionId)).toHaveLength(1);
   });
 
-  test('that a browser only guesses to need records nothing', async () => {
+  test('records nothing for a prefetch by a browser', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const headers = { 'sec-purpose': 'prefetch;prerender' };
     expect((await t.app.inject({ method: 'GET', url: `/track.png?click_id=${clickId}`, headers })).statusCode).toBe(
@@ -403,7 +403,7 @@ describe('the image', () => {
   });
 });
 
-test('guessing click ids is limited, and answers stay in the error form', async () => {
+test('guessing click ids is limited, and errors have the usual format', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode),
   );
