@@ -16,7 +16,7 @@ export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
 
-/** A publisher's own role with its permissions. */
+/** Role of a publisher, made of permissions. */
 export type CustomRole = { id: number; name: string; permissions: readonly string[] };
 export type MemberRole = Role | CustomRole;
 
@@ -47,7 +47,7 @@ export type User = {
   role: MemberRole;
   /** Publisher of the member; null for operators and advertisers' accounts. */
   publisherId: number | null;
-  /** Advertiser of the account; null for all other users. */
+  /** Advertiser of the user, if it is an account of an advertiser; null for all others. */
   advertiserId: number | null;
   /** Whether the invitation was accepted. */
   hasJoined: boolean;

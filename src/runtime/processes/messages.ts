@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Role } from '../../config.ts';
 
-/** Assignment that the primary passes to a process that it starts. */
+/** Assignment that the primary process passes to a process that it starts. */
 export type Assignment = {
   roles: readonly Role[];
   /** Whether it is the first process, which loads the demo and prints messages for the operator. */
