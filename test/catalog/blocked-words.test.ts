@@ -26,7 +26,7 @@ describe('a blocked word', () => {
     expect(wordFinder([word])(text)).toBe(isFound ? word : null);
   });
 
-  test('is found among a thousand others, and blank ones find nothing', () => {
+  test('is found among a thousand others, and blank words match nothing', () => {
     const words = Array.from({ length: 1000 }, (_, index) => `word${index} of`);
     expect(wordFinder([...words, ' ', 'gin'])('word999 off, word998 of GIN')).toBe('word998 of');
     expect(wordFinder([' ', ''])('anything at all')).toBeNull();

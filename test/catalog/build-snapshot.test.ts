@@ -121,7 +121,7 @@ const provisionRow = (over: Partial<ProvisionRow> & { campaign_id: number; publi
   ...over,
 });
 
-/** Campaigns are provisioned to their owners, as the database does it. */
+/** Campaigns are provisioned to their owners, as in the database. */
 const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   version: 1,
   publishers: [publisherRow(1), publisherRow(2)],
@@ -201,7 +201,7 @@ describe('the offers of a publisher', () => {
     );
   });
 
-  test('are those of campaigns provisioned to it, at the priority it set, and of no others', async () => {
+  test('are those of campaigns provisioned to it, at its own priority, and no others', async () => {
     const rows = rowsWith({
       campaigns: [
         campaignRow({ id: 1 }),
@@ -223,7 +223,7 @@ describe('the offers of a publisher', () => {
     expect([1, 2].map((publisherId) => payoutOf(foreign.campaign, publisherId).amountMicros)).toEqual([250_000, 0]);
   });
 
-  test('that are paused or removed can still be referred to', async () => {
+  test('can still be referred to when they are paused or removed', async () => {
     const rows = rowsWith({
       campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, active: false })],
       offers: [
@@ -236,7 +236,7 @@ describe('the offers of a publisher', () => {
     expect([...(await build(rows)).offers.keys()]).toEqual([1, 2, 3]);
   });
 
-  test('have their own images, and their campaign those of all its offers', async () => {
+  test('have their own images, and their campaign has those of all its offers', async () => {
     const { offers: built } = await build(
       rowsWith({
         campaigns: [campaignRow({ id: 1 })],

@@ -6,14 +6,14 @@ import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';
 import { campaignOf, inputOf, offerOf, offersOf, pays, publisherWith, shownBy } from '../decision/support.ts';
 
-type Given = {
+type PartialControls = {
   blocked?: Partial<StoredControls['blocked']>;
   allowed?: Partial<StoredControls['allowed']>;
   placements?: StoredControls['placements'];
   separate?: Partial<StoredControls['separate']>;
 };
 const rules = (
-  { blocked, allowed, placements = {}, separate }: Given,
+  { blocked, allowed, placements = {}, separate }: PartialControls,
   floors: StoredControls['floors'] = {},
 ): StoredControls => ({
   blocked: { ...noControls.blocked, ...blocked },
@@ -22,7 +22,7 @@ const rules = (
   separate: { ...noControls.separate, ...separate },
   floors,
 });
-const blockOf = (given: Given, offer: Offer) => controlsOf(rules(given), null)?.blockOf(offer) ?? null;
+const blockOf = (given: PartialControls, offer: Offer) => controlsOf(rules(given), null)?.blockOf(offer) ?? null;
 const offerWith = (over: Partial<Campaign>): Offer => offerOf(5, campaignOf(7, over));
 
 test.each([
@@ -62,10 +62,10 @@ describe('a domain', () => {
   });
 });
 
-test('every kind of rule blocks, and says what matched', () => {
+test('every kind of rule blocks, and names what matched', () => {
   const advertiser = { advertiserName: 'Lucky  GmbH', advertiserId: 9, landingUrl: 'https://www.lucky.example/' };
   const offer = offerWith({ category: 'Games of Chance', ...advertiser });
-  const cases: [Given, object | null][] = [
+  const cases: [PartialControls, object | null][] = [
     [{ blocked: { offers: [5] } }, { by: 'offer', value: '5' }],
     [{ blocked: { offers: [7] } }, null],
     [{ blocked: { advertisers: [9] } }, { by: 'advertiser', value: '9' }],
@@ -80,10 +80,10 @@ test('every kind of rule blocks, and says what matched', () => {
     [{ separate: { competitors: ['example'] } }, null],
     [{ separate: { competitors: [7, 'Other'] } }, null],
   ];
-  for (const [given, block] of cases) expect([given, blockOf(given, offer)]).toEqual([given, block]);
+  for (const [partial, block] of cases) expect([partial, blockOf(partial, offer)]).toEqual([partial, block]);
 });
 
-test('words in the markup of terms block nothing, those between it do', () => {
+test('words in the markup of terms block nothing, but words in their text do', () => {
   const offer = { ...offerWith({}), termsAndConditions: '<a href="https://x.example/casino">play</a><b>Bingo</b>' };
   expect(blockOf({ blocked: { words: ['casino'] } }, offer)).toBeNull();
   expect(blockOf({ blocked: { words: ['play bingo'] } }, offer)).toBeNull();
@@ -108,7 +108,7 @@ test('words of terms are read as users see them, in every language', () => {
   expect(blocks('one two', '<p>one</p><p>two</p>')).toEqual([false, false]);
 });
 
-test('unchanged rules are shared with the earlier snapshot, and no rules are none', () => {
+test('unchanged rules are shared with the earlier snapshot, and empty rules are null', () => {
   const earlier = controlsOf(rules({ blocked: { offers: [5] } }), null);
   expect(controlsOf(rules({ blocked: { offers: [5] } }), earlier)).toBe(earlier);
   expect(controlsOf(rules({ blocked: { offers: [6] } }), earlier)).not.toBe(earlier);
@@ -127,7 +127,7 @@ describe('a decision', () => {
     };
   };
 
-  test('never shows what is blocked, in dev mode neither, and the explanation names the rule', () => {
+  test('never shows a blocked offer, even in dev mode, and the explanation names the rule', () => {
     const offers = offersOf(campaignOf(1), campaignOf(2));
     for (const dev of [false, true])
       expect(reasons(rules({ blocked: { offers: [1] } }), offers, dev)).toEqual({
@@ -136,7 +136,7 @@ describe('a decision', () => {
       });
   });
 
-  test('shows one offer of a category, where the publisher keeps them apart', () => {
+  test('shows one offer of a category if the publisher separates them', () => {
     const offers = offersOf(
       campaignOf(1, { category: 'Food', weight: 3 }),
       campaignOf(2, { category: 'food ', weight: 2 }),
@@ -148,7 +148,7 @@ describe('a decision', () => {
     expect(reasons(rules({}), offers).shown).toEqual([1, 2, 3, 4]);
   });
 
-  test('shows nothing below the floor of its placement, dev mode apart', () => {
+  test('shows nothing below the floor of its placement, except in dev mode', () => {
     const offers = offersOf(campaignOf(1, { payout: pays('cpm', 4) }), campaignOf(2, { payout: pays('cpm', 2) }));
     const at = (floors: Record<string, number>, dev = false) => reasons(rules({}, floors), offers, dev);
     expect(at({ checkout: 3 })).toEqual({ shown: [1], blocked: [[2, { by: 'floor', value: '3', where: 'all' }]] });
@@ -159,14 +159,14 @@ describe('a decision', () => {
   });
 });
 
-test('of each list of what is allowed an offer must match an entry, and it is said which one it does not', () => {
+test('an offer must match an entry of each allow list, and the list that it does not match is reported', () => {
   const offer = offerWith({
     category: 'Shoes',
     advertiserName: 'Lucky',
     advertiserId: 9,
     landingUrl: 'https://www.lucky.example/',
   });
-  const cases: [NonNullable<Given['allowed']>, object | null][] = [
+  const cases: [NonNullable<PartialControls['allowed']>, object | null][] = [
     [{ categories: ['shoes'], brands: ['LUCKY'], advertisers: [9], domains: ['lucky.example'] }, null],
     [
       { categories: ['hats'], brands: ['lucky'] },
@@ -198,15 +198,17 @@ test.each([
   expect(blockOf({ blocked: { categories: [rule] } }, offerWith({ category })) !== null).toBe(isBlocked);
 });
 
-test('the list of categories has each code and name once, with its parts', () => {
+test('the list of categories has each code and name once, with its subcategories', () => {
   for (const key of ['code', 'name'] as const)
-    expect(new Set(contentCategories.map((one) => one[key].toLowerCase())).size).toBe(contentCategories.length);
+    expect(new Set(contentCategories.map((category) => category[key].toLowerCase())).size).toBe(
+      contentCategories.length,
+    );
   expect(contentCategories.filter(({ parent }) => parent === null)).toHaveLength(38);
   expect(contentCategories).toContainEqual({ code: '211', name: 'Alcoholic Beverages', parent: 'Food & Drink' });
   expect(contentCategories.every(({ code, name }) => /^\w+$/.test(code) && /^[\w(]/.test(name))).toBe(true);
 });
 
-test('rules that earlier releases stored have no rules of placements, and allow all', () => {
+test('rules stored by earlier releases have no rules of placements, and no allow lists', () => {
   const { allowed: _allowed, placements: _placements, ...earlier } = rules({ blocked: { offers: [5] } });
   expect(controlsOf(earlier, null)?.stored).toEqual(rules({ blocked: { offers: [5] } }));
 });

@@ -9,7 +9,7 @@ test('beacons are accepted for 24 hours and clicks for 30 days after the session
   expect(ages).toEqual({ impression: 24, click: 720, no_thanks: 24, close: 24, own: 24 });
 });
 
-test('the token of a QR code is good for clicks only', () => {
+test('the token of a QR code is valid for clicks only', () => {
   expect(kindsWith('token').filter((kind) => rulesOf(kind).token?.acceptsQrCode)).toEqual(['click']);
 });
 
@@ -17,7 +17,7 @@ test('frequency caps count impressions, clicks, "no thanks" and conversions', ()
   expect(capEvents).toEqual(['impression', 'click', 'no_thanks', 'conversion']);
 });
 
-test('every kind has a metric and a URL of its own', () => {
+test('every kind has its own metric and URL', () => {
   const paths = kindsWith('beacon').map((kind) => eventKinds[kind].beacon.path);
   for (const values of [eventMetrics, paths]) expect(new Set(values).size).toBe(values.length);
 });

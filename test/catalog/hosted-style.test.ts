@@ -18,7 +18,7 @@ test('a hosted page has the colours, corners and font of the theme', () => {
   expect(style).not.toContain('prefers-color-scheme');
 });
 
-test('it is dark where the theme is: always, or as the device', () => {
+test('a hosted page is dark if the theme is: always, or like the device', () => {
   const dark = { offerText: { textColor: '#ddeeff' } };
   expect(styleOf({ appearance: { color_scheme: 'dark', dark } })).toMatch(
     /:root\{color-scheme:dark;[^}]*--text:#ddeeff/,
@@ -29,7 +29,7 @@ test('it is dark where the theme is: always, or as the device', () => {
   expect(styleOf({ appearance: { dark } })).not.toContain('#ddeeff');
 });
 
-test('nothing that a theme stores can leave its place in the style sheet', () => {
+test('nothing stored in a theme can leave its place in the style sheet', () => {
   const attacks = [
     'red;}</style><script>alert(1)</script>',
     'url(https://evil.example/)',

@@ -59,12 +59,12 @@ describe('IMAGE_STORE', () => {
     expect(parse(store).problems).toHaveLength(1);
   });
 
-  test('refuses a bucket without credentials', () => {
+  test('rejects a bucket without credentials', () => {
     expect(parse('s3://shop', '', '').problems[0]).toContain('S3_ACCESS_KEY_ID');
   });
 });
 
-/** A bucket that keeps objects in memory and refuses what is not signed with the right secret. */
+/** A bucket that keeps objects in memory and rejects calls without a valid signature. */
 async function startBucket(
   secretAccessKey: string,
 ): Promise<{ server: Server; endpoint: string; objects: Map<string, Buffer> }> {
@@ -90,8 +90,8 @@ async function startBucket(
       objects.set(request.url as string, body);
       return void response.end();
     }
-    const found = objects.get(request.url as string);
-    response.writeHead(found === undefined ? 404 : 200).end(found);
+    const object = objects.get(request.url as string);
+    response.writeHead(object === undefined ? 404 : 200).end(object);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, objects, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
@@ -128,12 +128,12 @@ describe('pictures kept outside the database', () => {
     expect(rows).toEqual([{ bytes: null }]);
     const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageStore } });
     const picture = await images.find(id, 'png', wish(null), undefined);
-    const found = (await picture?.bytes())?.bytes;
-    expect(found).toEqual(bytes);
-    return found;
+    const content = (await picture?.bytes())?.bytes;
+    expect(content).toEqual(bytes);
+    return content;
   }
 
-  test('come from the folder, which keeps them under their digest', async () => {
+  test('come from the folder, which stores them under their digest', async () => {
     const bytes = (await keepAndFind({ kind: 'folder', path: folder })) as Buffer;
     expect(await readdir(join(folder, digestOf(bytes).slice(0, 2)))).toEqual([digestOf(bytes)]);
   });
@@ -143,7 +143,7 @@ describe('pictures kept outside the database', () => {
     expect([...bucket.objects.keys()]).toEqual([`/shop/p/${digestOf(bytes)}`]);
   });
 
-  test('are not lost quietly: a store that refuses to keep them fails the save', async () => {
+  test('are not lost silently: a save fails if the store rejects them', async () => {
     const path = await storePicture(testApp, Buffer.from('old'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     await expect(saveOriginal(testApp.pool, createImageStore(s3('wrong')), id, randomBytes(10))).rejects.toMatchObject({
@@ -171,7 +171,7 @@ describe('pictures kept outside the database', () => {
     await expect(images.find(id, 'png', wish(null), undefined)).rejects.toMatchObject({ status: 503 });
   });
 
-  test('are not answered when somebody changed them', async () => {
+  test('are not sent if somebody changed them', async () => {
     const path = await storePicture(testApp, Buffer.from('x'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const bytes = await drawStripes(31, 30);
@@ -184,7 +184,7 @@ describe('pictures kept outside the database', () => {
     await expect(images.find(id, 'png', wish(null), undefined)).rejects.toMatchObject({ status: 503 });
   });
 
-  test('are made once: another process that starts later finds resized ones on disk', async () => {
+  test('are transformed once: a process that starts later finds resized ones on disk', async () => {
     const path = await storePicture(testApp, await drawStripes(90, 60), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const config = { ...testApp.deps.config, imageCacheDir: join(folder, 'cache'), imageCacheDiskMb: 1 };
@@ -203,7 +203,7 @@ describe('the cache on disk', () => {
   const filesOf = async (path: string) =>
     (await readdir(path, { recursive: true })).filter((name) => /[0-9a-f]{64}/.test(name));
 
-  test('never grows over its bound, and forgets first what was used longest ago', async () => {
+  test('never exceeds its limit, and evicts the least recently used file first', async () => {
     const path = join(folder, 'bounded');
     const cache = await openDiskCache({ folder: path, maxBytes: 1000, logger });
     for (const key of ['a', 'b', 'c']) await cache?.set(key, Buffer.alloc(300, key));
@@ -216,7 +216,7 @@ describe('the cache on disk', () => {
     expect(await cache?.get('huge')).toBeNull();
   });
 
-  test('keeps its bound with what an earlier process left, and removes what that left unfinished', async () => {
+  test('keeps its limit with the files of an earlier process, and removes unfinished ones', async () => {
     const path = join(folder, 'left');
     const before = await openDiskCache({ folder: path, maxBytes: 1000, logger });
     for (const key of ['a', 'b', 'c']) await before?.set(key, Buffer.alloc(300, key));
@@ -225,7 +225,7 @@ describe('the cache on disk', () => {
     await expect.poll(() => filesOf(path)).toHaveLength(2);
   });
 
-  test('that cannot be written is done without', async () => {
+  test('is disabled if it cannot be written', async () => {
     await writeFile(join(folder, 'file'), 'no folder');
     expect(await openDiskCache({ folder: join(folder, 'file', 'below'), maxBytes: 1000, logger })).toBeNull();
     expect(await openDiskCache({ folder, maxBytes: 0, logger })).toBeNull();

@@ -8,7 +8,7 @@ import type { Publisher, Theme } from '../../src/catalog/types.ts';
 import { fieldsOf } from '../../src/shell/context.ts';
 
 const hex = (value: number): string => `#${value.toString(16).padStart(6, '0')}`;
-/** The greys, and colours all over the cube. */
+/** Greys, and colours all over the cube. */
 const brands = [
   ...Array.from({ length: 32 }, (_, index) => hex(index * 8 * 0x010101)),
   ...Array.from({ length: 512 }, (_, index) => hex((index * 32_749 + 977) % 0x1000000)),
@@ -23,7 +23,7 @@ const lowContrastsOf = (colours: readonly string[]) => {
   return lowContrasts(buildStyles(publisher, theme, ''), buildAppearance(theme));
 };
 
-test('a palette of any brand colour, alone or with others, can be read: light and dark', () => {
+test('a palette of any brand colour, with or without others, is readable in light and dark mode', () => {
   for (const [index, brand] of brands.entries()) {
     expect(lowContrastsOf([brand]), brand).toEqual([]);
     const others = [brand, hex((index * 7919) % 0x1000000), '#fff8ec', '#222222'];
@@ -31,12 +31,12 @@ test('a palette of any brand colour, alone or with others, can be read: light an
   }
 });
 
-test('a palette keeps the colours that it is made of where they can be read', () => {
+test('a palette keeps its brand colours if they are readable', () => {
   const { light } = paletteOf(['#1f5f4a', '#fff8ec', '#222222']);
   expect(light).toMatchObject({ yes: '#1f5f4a', yesText: '#ffffff', background: '#fff8ec', text: '#222222' });
 });
 
-test('colours are found in what is typed or pasted', () => {
+test('colours are found in entered and pasted text', () => {
   expect(coloursIn('--brand: #1F5F4A; background:#FFF; 1f5f4a')).toEqual(['#1f5f4a', '#ffffff']);
   expect(coloursIn('--brand: #1F5F4A80; #abcd; rgb(255, 100, 0); rgba(0 16 255 / 50%)')).toEqual([
     ...['#1f5f4a', '#aabbcc', '#ff6400', '#0010ff'],

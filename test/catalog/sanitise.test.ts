@@ -7,10 +7,10 @@ const allowed = new Set(
   'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
 );
 
-/** What the HTML holds beyond text, allowed tags without attributes, and links to https pages that open apart. */
+/** Everything in the HTML except text, allowed tags without attributes, and links to https pages in a new window. */
 function intruders(html: string): string[] {
   const tag = /<(\/?)([a-z0-9]+)((?: [a-z]+="[^"]*")*)( \/)?>/g;
-  const found: string[] = [];
+  const violations: string[] = [];
   const rest = html.replace(tag, (whole, close: string, name: string, attributes: string) => {
     const names = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(
       ([, attribute, value]) => `${attribute}=${value}`,
@@ -18,16 +18,18 @@ function intruders(html: string): string[] {
     const ours = ['rel=noopener noreferrer nofollow', 'target=_blank'];
     const fine =
       name === 'a' && close === ''
-        ? ours.every((one) => names.includes(one)) &&
-          names.every((one) => ours.includes(one) || /^href=https:\/\//i.test(one))
-        : names.every((one) => /^style=[\w\s:;#.%(),/-]*$/.test(one) && !/url|position|expression/i.test(one));
-    if (!allowed.has(name) || !fine) found.push(whole);
+        ? ours.every((required) => names.includes(required)) &&
+          names.every((name) => ours.includes(name) || /^href=https:\/\//i.test(name))
+        : names.every(
+            (attribute) => /^style=[\w\s:;#.%(),/-]*$/.test(attribute) && !/url|position|expression/i.test(attribute),
+          );
+    if (!allowed.has(name) || !fine) violations.push(whole);
     return '';
   });
-  return /[<>]/.test(rest) ? [...found, rest] : found;
+  return /[<>]/.test(rest) ? [...violations, rest] : violations;
 }
 
-describe('hostile terms lose what is hostile', () => {
+describe('hostile terms lose their hostile parts', () => {
   test.each([
     ['a script with its text', '<p>ok</p><script>alert(1)</script>', '<p>ok</p>'],
     ['a script in capitals', '<SCRIPT SRC="https://evil.example/x.js"></SCRIPT>ok', 'ok'],
@@ -63,8 +65,8 @@ describe('inline styles', () => {
     ['color: RED; background-color: rgb(0 0 0 / 50%)', 'color:RED;background-color:rgb(0 0 0 / 50%)'],
     ['font-weight:700;text-align:center;font-size:12px', 'font-weight:700;text-align:center;font-size:12px'],
     ['font-size:0.9em', 'font-size:0.9em'],
-  ])('keep colour, weight, alignment and size: %s', (style, kept) => {
-    expect(sanitiseTerms(`<p style="${style}">x</p>`)).toBe(`<p style="${kept}">x</p>`);
+  ])('keep colour, weight, alignment and size: %s', (style, expected) => {
+    expect(sanitiseTerms(`<p style="${style}">x</p>`)).toBe(`<p style="${expected}">x</p>`);
   });
 
   test.each([
@@ -87,7 +89,7 @@ describe('inline styles', () => {
 describe('links', () => {
   const rest = 'rel="noopener noreferrer nofollow" target="_blank"';
 
-  test('to https pages stay, and open apart', () => {
+  test('to https pages stay, and open in a new window', () => {
     expect(sanitiseTerms('<a href="https://shop.example/terms?a=1&amp;b=2#x">Terms</a>')).toBe(
       `<a href="https://shop.example/terms?a=1&amp;b=2#x" ${rest}>Terms</a>`,
     );
@@ -122,7 +124,7 @@ describe('links', () => {
   });
 });
 
-test('structure and text of ordinary terms stay as they are', () => {
+test('structure and text of ordinary terms stay unchanged', () => {
   const html =
     '<h4>Terms</h4><p>For <strong>new</strong> customers &amp; friends.<br />Until 31&nbsp;May.</p>' +
     '<ul><li>One</li><li><em>Two</em></li></ul>' +
@@ -130,7 +132,7 @@ test('structure and text of ordinary terms stay as they are', () => {
   expect(sanitiseTerms(html)).toBe(html.replace('&nbsp;', '\u00a0'));
 });
 
-describe('whatever is given', () => {
+describe('for any input', () => {
   const names = [
     ...allowed,
     'script',
@@ -188,7 +190,7 @@ describe('whatever is given', () => {
   );
   const hostile = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
 
-  test('no tag and no attribute outside the list comes out', () => {
+  test('the output has no tag and no attribute outside the list', () => {
     fc.assert(
       fc.property(hostile, (html) => {
         expect(intruders(sanitiseTerms(html))).toEqual([]);
@@ -197,7 +199,7 @@ describe('whatever is given', () => {
     );
   });
 
-  test('its text is the same when what came out is cleaned again', () => {
+  test('the text stays the same when the output is sanitised again', () => {
     const textOf = (html: string): string => html.replace(/<[^>]*>/g, '');
     fc.assert(
       fc.property(hostile, (html) => {

@@ -8,7 +8,7 @@ type Shape = { [key: string]: Kind | Shape };
 
 const all = (kind: Kind, names: string): Shape => Object.fromEntries(names.split(/[\s,]+/).map((name) => [name, kind]));
 
-/** What strict typed clients expect, key by key (interface documentation: settings). */
+/** Shape that strictly typed clients expect, key by key (interface documentation: settings). */
 const settingsShape: Shape = {
   ...all(
     'string',
@@ -95,7 +95,7 @@ const appearanceShape: Shape = {
   },
 };
 
-/** The text in which a typed client meets the value decides: `1e300` is no integer to it. */
+/** The JSON text decides how a typed client reads a value: `1e300` is not an integer for it. */
 const fits: Record<Kind, (value: unknown) => boolean> = {
   string: (value) => typeof value === 'string',
   boolean: (value) => typeof value === 'boolean',
@@ -103,7 +103,7 @@ const fits: Record<Kind, (value: unknown) => boolean> = {
   'plain number': (value) => typeof value === 'string' && /^\d+(\.\d+)?$/.test(value),
 };
 
-/** What is wrong with a value, one line each. */
+/** Problems of a value, one per line. */
 function problems(value: unknown, shape: Shape, path = ''): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${path} is no object`];
   const entries = value as Record<string, unknown>;
@@ -118,7 +118,7 @@ function problems(value: unknown, shape: Shape, path = ''): string[] {
   ];
 }
 
-/** Any JSON in the place of an object of this shape, often under the right names. */
+/** Arbitrary JSON in place of an object with this shape, often with the right names. */
 function storedLike(shape: Shape): fc.Arbitrary<unknown> {
   const fields = Object.fromEntries(
     Object.entries(shape).map(([key, kind]) => [
@@ -152,11 +152,11 @@ const themeWith = (over: Partial<Record<keyof Theme, unknown>>): Theme =>
   }) as Theme;
 
 describe('the appearance', () => {
-  test('is not there for a theme that sets none, so that strict clients meet no new member', () => {
+  test('is absent for a theme that sets none, so that strict clients get no unknown member', () => {
     expect([buildAppearance(null), buildAppearance(themeWith({}))]).toEqual([null, null]);
   });
 
-  test('has every key, of the documented type, whatever of it is stored', () => {
+  test('has every key, of the documented type, whatever is stored', () => {
     fc.assert(
       fc.property(storedLike(appearanceShape), (stored) => {
         const appearance = JSON.parse(JSON.stringify(stored));
@@ -167,14 +167,14 @@ describe('the appearance', () => {
     );
   });
 
-  test('keeps the colours of a brand for its buttons in the dark, unless the theme names others', () => {
+  test('keeps the colours of a brand for its buttons in dark mode, unless the theme has others', () => {
     const styles = { offerText: { buttonYes: { background: '#b3411c', color: '#ffffff' } } };
     const dark = (own: object) =>
       buildAppearance(themeWith({ styles, appearance: { color_scheme: 'dark', dark: own } }))?.dark.offerText;
     expect(dark({})?.buttonYes).toMatchObject({ background: '#b3411c', color: '#ffffff' });
     expect(dark({})?.buttonNo.background).not.toBe('#ffffff');
-    const named = { offerText: { buttonYes: { background: '#ff8a5c' } } };
-    expect(dark(named)?.buttonYes).toMatchObject({ background: '#ff8a5c', color: '#ffffff' });
+    const overrides = { offerText: { buttonYes: { background: '#ff8a5c' } } };
+    expect(dark(overrides)?.buttonYes).toMatchObject({ background: '#ff8a5c', color: '#ffffff' });
   });
 });
 
@@ -196,7 +196,7 @@ describe('settings and styles', () => {
     );
   });
 
-  test('take what a theme stores with the right type, key by key, and keep the defaults beside it', () => {
+  test('use stored values of the right type, key by key, and defaults for the others', () => {
     const theme = themeWith({
       settings: {
         ad_position: 'bottom',
@@ -217,7 +217,7 @@ describe('settings and styles', () => {
     expect(styles.offerText.buttonYes).toMatchObject({ background: '#000000', color: '#ffffff' });
   });
 
-  test('never let a theme claim what its unit, its publisher or the session does not have', () => {
+  test('never let a theme claim features that its unit, publisher or session lacks', () => {
     const settings = {
       multi_offer_unit: true,
       enable_usp: true,
@@ -237,7 +237,7 @@ describe('settings and styles', () => {
     });
   });
 
-  test('of one answer are no part of another: changing one leaves the next as it was', () => {
+  test('of one response are independent of another: changing one leaves the next unchanged', () => {
     const theme = themeWith({});
     buildSettings(publisher, theme, false, privacyUrl).embedded.enabled = true;
     buildStyles(publisher, theme, privacyUrl).popup.borderRadius.top_left = 'broken';
@@ -245,7 +245,7 @@ describe('settings and styles', () => {
     expect(buildStyles(publisher, theme, privacyUrl).popup.borderRadius.top_left).toBe('12');
   });
 
-  test('name the publisher and its privacy page where the theme does not', () => {
+  test('name the publisher and its privacy page unless the theme does', () => {
     expect(buildSettings(publisher, null, false, privacyUrl).privacy_policy).toBe(privacyUrl);
     expect(buildStyles(publisher, null, privacyUrl).footer).toMatchObject({
       publisher_name: 'Shop',

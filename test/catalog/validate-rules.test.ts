@@ -8,7 +8,7 @@ const lines = (rules: unknown): string[] => checkRules(rules).map(({ path, messa
 
 const cap = { scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 } as const;
 
-describe('rules that make sense are accepted', () => {
+describe('valid rules are accepted', () => {
   const good: CampaignRules[] = [
     {},
     {
@@ -53,7 +53,7 @@ describe('rules that make sense are accepted', () => {
   });
 });
 
-describe('rules that make no sense are refused, in words', () => {
+describe('invalid rules are rejected with a message', () => {
   test.each<[string, unknown, string]>([
     ['no object', 'x', ' must be an object'],
     ['an unknown member', { targetting: {} }, '/targetting is not known here'],
@@ -182,14 +182,14 @@ describe('rules that make no sense are refused, in words', () => {
     expect(lines(rules)).toContain(line);
   });
 
-  test('also in what a provisioning overrides', () => {
+  test('in overrides of a provisioning as well', () => {
     expect(checkCapOverrides({ frequency_caps: null, total_caps: [] })).toEqual([]);
     expect(checkCapOverrides({ frequency_caps: [cap, cap], total_caps: null })).toEqual([
       { path: '/frequency_caps/1', message: 'limits the same as an earlier cap' },
     ]);
   });
 
-  test('also in sequence rules', () => {
+  test('in sequence rules as well', () => {
     const rule = {
       placement: null,
       positions: null,
@@ -211,7 +211,7 @@ describe('rules that make no sense are refused, in words', () => {
     ]);
   });
 
-  test('never with an exception, whatever is given', () => {
+  test('without an exception for any input', () => {
     let deep: unknown = { key: 'a', op: 'exists' };
     for (let depth = 0; depth < 5000; depth++) deep = { all: [deep] };
     for (const value of [null, undefined, [], 7, { targeting: null }, { schedule: [] }, { conditions: deep }])

@@ -23,9 +23,9 @@ const use = (campaignId: number, publisherId: number, [all, spent, unbilled]: re
 
 const dayBudget = { metric: 'budget', per: 'day', limit: 99 };
 
-type Shown = { id: number; usage: unknown };
+type CampaignUsage = { id: number; usage: unknown };
 
-test('answers of a campaign have what is spent, reserved, unbilled and planned of each budget', async () => {
+test('responses with a campaign contain the spent, reserved, unbilled and planned amounts of each budget', async () => {
   await t.pool.query("update campaigns set activated_at = '2026-11-01' where id = 2");
   await use(2, 0, [30e6, 20.5e6, 1.25e6], dayOfNoon);
   const rules = { pacing: 'even', total_caps: [dayBudget] };
@@ -47,21 +47,21 @@ test('answers of a campaign have what is spent, reserved, unbilled and planned o
   ];
   // The answer of the call that sets the budget has it, too.
   expect(saved.body.data.usage).toEqual(usage);
-  const got = await me.call('GET', '/campaigns/2');
-  expect(got.body.data.usage).toEqual(usage);
-  const { data } = (await me.call('GET', '/campaigns?limit=100')).body as unknown as { data: Shown[] };
+  const campaign = await me.call('GET', '/campaigns/2');
+  expect(campaign.body.data.usage).toEqual(usage);
+  const { data } = (await me.call('GET', '/campaigns?limit=100')).body as unknown as { data: CampaignUsage[] };
   expect(data.find(({ id }) => id === 2)?.usage).toEqual(usage);
   expect(data.find(({ id }) => id === 1)?.usage).toEqual([]);
 });
 
-test('a campaign is sent back as it was got, and its ETag does not change with what is spent', async () => {
-  const got = await me.call('GET', '/campaigns/2');
+test('a campaign can be sent back as received, and its ETag does not change when money is spent', async () => {
+  const campaign = await me.call('GET', '/campaigns/2');
   await t.pool.query('update campaign_usage set spent_micros = spent_micros + 1e6 where campaign_id = 2');
   const { data } = (await me.call('GET', '/campaigns/2')).body;
   expect(data.usage).toMatchObject([{ spent: 21.5 }]);
-  const put = await me.call('PUT', '/campaigns/2', data, { 'if-match': String(got.headers.etag) });
+  const put = await me.call('PUT', '/campaigns/2', data, { 'if-match': String(campaign.headers.etag) });
   expect(put.status).toBe(200);
-  expect(put.headers.etag).toBe(got.headers.etag);
+  expect(put.headers.etag).toBe(campaign.headers.etag);
 });
 
 test('metrics have spent, reserved and unbilled money by currency, and budgets by state', async () => {

@@ -58,7 +58,7 @@ test('a budget that cannot pay the next event is exhausted, in each kind of camp
   }
 });
 
-test('the API, the list, the page and the explanation name what is left and what the next event costs', async () => {
+test('the API, the list, the page and the explanation show the rest and the cost of the next event', async () => {
   await setBudget(30);
   await setSpent(2, { spent: 24 });
   const { data } = (await me.call('GET', '/campaigns/2')).body;
@@ -81,7 +81,7 @@ test('the API, the list, the page and the explanation name what is left and what
   expect(JSON.stringify(explained.body)).toContain('6.00 left, next conversion costs 12.00 EUR');
 });
 
-test('a list is filtered by delivery state, and refuses a state that does not exist', async () => {
+test('a list is filtered by delivery state, and rejects an unknown state', async () => {
   await setBudget(30);
   await setSpent(2, { spent: 24 });
   const idsOf = async (state: string) =>
@@ -100,7 +100,7 @@ test('a list is filtered by delivery state, and refuses a state that does not ex
   expect(refused.status).toBe(400);
 });
 
-test('a campaign has one state, and what people did counts before its budgets', async () => {
+test('a campaign has one state, and manual changes take precedence over its budgets', async () => {
   await setBudget(30);
   await setSpent(2, { spent: 24 });
   const at = (ms: number): string => new Date(noon + ms).toISOString();
@@ -118,7 +118,7 @@ test('a campaign has one state, and what people did counts before its budgets', 
   expect((await me.call('POST', '/campaigns/2/resume')).status).toBe(200);
   expect(await change({ active: true, rules })).toBe('exhausted');
   await setSpent(2, { spent: 0, all: 24 });
-  expect(await stateOf()).toBe('limited'); // open answers reserve the rest
+  expect(await stateOf()).toBe('limited'); // open responses reserve the rest
   await setSpent(2, { spent: 0 });
   expect(await stateOf()).toBe('delivering');
 });

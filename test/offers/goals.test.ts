@@ -10,7 +10,7 @@ const startMs = Date.now();
 let nowMs = startMs;
 let t: ManagementApp;
 let me: Caller;
-/** Of the campaign with the goal. */
+/** Id of the campaign with the goal. */
 let id: number;
 beforeAll(async () => {
   t = await createManagementApp({ now: () => nowMs });
@@ -47,13 +47,13 @@ test('a campaign behind its goal is shown first; deliveries count once, from whe
   });
   nowMs = startMs + hours(1);
   id = last.campaign_id;
-  const shown = await show('cid');
-  expect(shown.campaign_id).toBe(id);
-  await Promise.all([call(t, shown.pixel), call(t, shown.pixel)]);
+  const offer = await show('cid');
+  expect(offer.campaign_id).toBe(id);
+  await Promise.all([call(t, offer.pixel), call(t, offer.pixel)]);
   expect(await deliveryOf()).toMatchObject({ percent: 1, expected: 100, delivered: 1, on_track: false });
 });
 
-test('another count or date goes on, another metric begins anew, and no goal is counted without one', async () => {
+test('another count or date continues a goal, another metric restarts it, and nothing is counted without one', async () => {
   await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, count: 2000 } });
   expect(await deliveryOf()).toMatchObject({ expected: 200, delivered: 1 });
   await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, metric: 'clicks' } });
@@ -63,7 +63,7 @@ test('another count or date goes on, another metric begins anew, and no goal is 
   await me.call('PATCH', `/campaigns/${id}`, { goal });
 });
 
-test('a wrong goal is refused with the names of its fields', async () => {
+test('an invalid goal is rejected with the names of its fields', async () => {
   const refused = async (wrong: unknown) => {
     const { status, body } = await me.call('PATCH', '/campaigns/1', { goal: wrong });
     expect(status).toBe(400);
@@ -76,9 +76,9 @@ test('a wrong goal is refused with the names of its fields', async () => {
   expect(await refused(7)).toEqual(['/goal']);
 });
 
-test('a goal that cannot be met is said at once, with what is possible; so is one that is over', async () => {
-  const warnings = async (wanted: object) =>
-    (await me.call('PATCH', `/campaigns/${id}`, { goal: wanted })).body.warnings as unknown as { path: string }[];
+test('an unreachable goal causes a warning with what is possible; so does one that is over', async () => {
+  const warnings = async (newGoal: object) =>
+    (await me.call('PATCH', `/campaigns/${id}`, { goal: newGoal })).body.warnings as unknown as { path: string }[];
   const [impossible] = await warnings({ ...goal, count: 50_000_000 });
   expect(impossible).toMatchObject({
     path: '/goal/count',
@@ -91,7 +91,7 @@ test('a goal that cannot be met is said at once, with what is possible; so is on
   await me.call('PATCH', `/campaigns/${id}`, { goal });
 });
 
-test('the page says where the goal stands, and the list does', async () => {
+test('the page and the list show the state of the goal', async () => {
   const viewer = await signInAs(t, 'analyst');
   nowMs += hours(1);
   const text = async (path: string) =>
@@ -108,7 +108,7 @@ test('the page says where the goal stands, and the list does', async () => {
 const costs = { targeting: 0.4, frequency_cap: 0.3, pacing: 0.2, hours: 0.04, conditions: 0.01 };
 const heldBackBy = Object.entries(costs).map(([rule, share]) => ({ rule, share }));
 
-test('of one that is behind, page and answers say what each rule costs; of one on track, they do not', async () => {
+test('for a goal that is behind, page and responses show the cost of each rule; for one on track, they do not', async () => {
   nowMs = startMs + hours(8);
   const decided = Object.entries({ ...costs, shown: 0.05 }).map(([outcome, share]) => ({
     publisherId: t.publisher.id,
@@ -135,7 +135,7 @@ test('of one that is behind, page and answers say what each rule costs; of one o
   await me.call('PATCH', `/campaigns/${id}`, { goal });
 });
 
-test('one that falls behind is told once a day, with what holds it back; metrics have every goal', async () => {
+test('a goal that falls behind raises an event once a day, with its reasons; metrics have every goal', async () => {
   const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
   await raise();
   await raise();
@@ -171,9 +171,18 @@ test('a goal is set and cleared in the form of its campaign', async () => {
     const stored = await me.call('GET', `/campaigns/${id}`);
     const { name, advertiser_id, landing_url, priority, weight, payout_kind, payout_currency, payout_amount } = stored
       .body.data as Record<string, string>;
-    const shown = { name, advertiser_id, landing_url, priority, weight, payout_kind, payout_currency, payout_amount };
+    const formFields = {
+      name,
+      advertiser_id,
+      landing_url,
+      priority,
+      weight,
+      payout_kind,
+      payout_currency,
+      payout_amount,
+    };
     const answer = await editor.post(path, {
-      ...Object.fromEntries(Object.entries(shown).map(([key, value]) => [key, String(value)])),
+      ...Object.fromEntries(Object.entries(formFields).map(([key, value]) => [key, String(value)])),
       ranking: 'learned',
       click_id_param: 'click_id',
       active: 'on',
@@ -194,9 +203,9 @@ test('a goal is set and cleared in the form of its campaign', async () => {
     name,
     new RegExp(`name="${name}"[^>]* value="([^"]*)"`).exec(body)?.[1] ?? '',
   ]);
-  const shown = { 'goal.metric': 'clicks', 'goal.count': '8', ...Object.fromEntries(by) };
-  expect((await save({ ...shown, name: 'Another name' })).goal).toEqual(exact);
-  expect((await save({ ...shown, 'goal.by': '2031-12-31T12:00' })).goal).toEqual({
+  const formFields = { 'goal.metric': 'clicks', 'goal.count': '8', ...Object.fromEntries(by) };
+  expect((await save({ ...formFields, name: 'Another name' })).goal).toEqual(exact);
+  expect((await save({ ...formFields, 'goal.by': '2031-12-31T12:00' })).goal).toEqual({
     ...exact,
     by: '2031-12-31T12:00:00Z',
   });

@@ -28,7 +28,7 @@ const publisherId = input.publisher.id;
 
 const outcomesOf = (campaignId: number) => findOutcomes(t.pool, { publisherId, campaignId, sinceMs: noonMs - dayMs });
 
-test('a sample of decisions is explained, at a bounded share of the time, and stands for all of them', async () => {
+test('a sample of decisions is explained in a limited share of the time, and represents all of them', async () => {
   let readings = 0;
   // Each reading of the clock is a millisecond later than the one before it.
   const sampler = createOutcomeSampler({ now: () => noonMs, durationMs: () => ++readings });
@@ -54,24 +54,24 @@ test('a sample of decisions is explained, at a bounded share of the time, and st
   await decide(500);
   expect(explained.size).toBe(2);
   await sampler.write(t.pool);
-  const [shown] = await outcomesOf(1);
-  expect(shown).toMatchObject({ outcome: 'shown' });
-  expect(shown?.decisions).toBeGreaterThan(400);
-  expect(await outcomesOf(2)).toEqual([{ outcome: 'ended', decisions: shown?.decisions }]);
-  expect(await outcomesOf(3)).toEqual([{ outcome: 'campaign_paused', decisions: shown?.decisions }]);
+  const [outcome] = await outcomesOf(1);
+  expect(outcome).toMatchObject({ outcome: 'shown' });
+  expect(outcome?.decisions).toBeGreaterThan(400);
+  expect(await outcomesOf(2)).toEqual([{ outcome: 'ended', decisions: outcome?.decisions }]);
+  expect(await outcomesOf(3)).toEqual([{ outcome: 'campaign_paused', decisions: outcome?.decisions }]);
   await sampler.write(t.pool);
-  expect(await outcomesOf(1)).toEqual([shown]);
+  expect(await outcomesOf(1)).toEqual([outcome]);
 });
 
-test('the campaign’s page says what became of it in the decisions of the last day and week', async () => {
+test("the campaign's page shows its outcomes in the decisions of the last day and week", async () => {
   const { offers } = await fetchOffers(t, { pub_user_id: 'u-1' });
-  const shown = offers[0]?.campaign_id;
+  const campaignId = offers[0]?.campaign_id;
   const analyst = await signInAs(t, 'manager');
   const page = async (id: number | undefined) => {
     await t.deps.outcomes.write(t.pool);
     return (await analyst.get(`/dashboard/p/${t.publisher.id}/campaigns/${id}`)).body;
   };
-  await expect.poll(() => page(shown)).toMatch(/>Shown<\/span><\/td><td class="numeric">100%<\/td>/);
+  await expect.poll(() => page(campaignId)).toMatch(/>Shown<\/span><\/td><td class="numeric">100%<\/td>/);
   const notShown = [...t.deps.catalog.current().offers.values()].find(
     ({ campaign }) => !offers.some(({ campaign_id }) => campaign_id === campaign.id),
   )?.campaign.id;

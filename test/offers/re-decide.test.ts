@@ -38,7 +38,7 @@ const rules = [
   { targeting: { audiences: { exclude: ['vip'] } }, conditions: { key: 'plan', op: 'equals', value: 'gold' } },
 ];
 
-/** Users 0 to 8 are fetched for; who is in an audience, and what is known of them, changes half-way. */
+/** Fetches are for users 0 to 8. Their audiences and attributes change half-way. */
 async function changeAudiences(vip: readonly string[], lapsed: readonly string[]): Promise<void> {
   const call = async (method: 'PUT' | 'DELETE' | 'POST', path: string, payload: object) => {
     const answer = await t.app.inject({ method, url: `/manage/v1/${path}?api_key=demo-key`, payload });
@@ -64,7 +64,10 @@ const agents = [
 
 type Fetched = Awaited<ReturnType<typeof fetchOffers>>;
 
-/** Has the first offers seen, and clicked where the tier is gold; clicks are stored, as they would come too soon. */
+/**
+ * Records views of the first offers, and clicks for the gold tier. Clicks are inserted, because they would come too
+ * soon.
+ */
 async function seeAndClick(answers: readonly Fetched[]): Promise<void> {
   for (const [index, { session_id, offers }] of answers.entries()) {
     if (offers[0] === undefined) continue;
@@ -77,7 +80,7 @@ const clickSql = `insert into events (day, session_id, offer_id, kind, publisher
   select day, session_id, offer_id, 'click', publisher_id, campaign_id, position, at + interval '3 seconds'
   from events where session_id = $1`;
 
-/** Learns until there is a newer version, which the app takes over. */
+/** Learns until there is a newer version, which the app then uses. */
 async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
   const { version } = t.deps.model.current();
   const next = async (): Promise<number> => {
@@ -89,11 +92,11 @@ async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
 }
 
 describe('a stored decision', () => {
-  test('is identical when it is decided again: 1,000 of all kinds, of many versions of the model', async () => {
+  test('is identical when it is made again: 1,000 of all kinds, with many versions of the model', async () => {
     for (const key of ['vip', 'lapsed']) {
       const payload = { key, name: key };
-      const made = await t.app.inject({ method: 'POST', url: '/manage/v1/audiences?api_key=demo-key', payload });
-      expect(made.statusCode, made.body).toBe(201);
+      const response = await t.app.inject({ method: 'POST', url: '/manage/v1/audiences?api_key=demo-key', payload });
+      expect(response.statusCode, response.body).toBe(201);
     }
     await changeAudiences(['user 1', 'user 2', 'user 3'], ['user 4']);
     const { rows } = await t.pool.query<{ id: number }>('select id from campaigns order by id');
@@ -107,7 +110,7 @@ describe('a stored decision', () => {
     const ids: string[] = [];
     const learner = createLearner({ ...t.deps, now: () => Date.now() + 2 * minuteMs });
     for (let round = 0; round < 10; round += 1) {
-      // The model and the catalogue change; what was decided before must not change with them.
+      // The model and the catalogue change, which must not affect earlier decisions.
       if (round > 1) await takeNewVersion(learner.learn);
       if (round === 5) {
         await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');
@@ -155,10 +158,10 @@ describe('a stored decision', () => {
       "select distinct decision::json -> 3 ->> 'modelVersion' as version from sessions",
     );
     expect(versions.length).toBeGreaterThan(7);
-    const { rows: kept } = await t.pool.query(
+    const { rows: stateCounts } = await t.pool.query(
       "select count(*)::int as count from decision_states where id like 'catalog %'",
     );
-    expect(kept[0].count).toBeLessThan(20);
+    expect(stateCounts[0].count).toBeLessThan(20);
   });
 
   test('is not identical when a stored score differs by 1e-9', async () => {
@@ -168,7 +171,7 @@ describe('a stored decision', () => {
     expect((await decisionOf(session_id)).body.data.identical).toBe(false);
   });
 
-  test('is answered 404 when its catalogue is no longer stored', async () => {
+  test('gets 404 when its catalogue is no longer stored', async () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);
     const changed = `jsonb_set(decision::jsonb, '{3,catalogue}', '"catalog 1"')::text`;

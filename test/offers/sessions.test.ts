@@ -37,13 +37,13 @@ const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   ...changes,
 });
 
-/** Any text that PostgreSQL can keep, with a liking for what quotes, escapes and separates. */
+/** Any text that PostgreSQL can store, often with quotes, escapes and separators. */
 const text = fc
   .oneof(fc.string({ unit: 'grapheme' }), fc.string({ unit: fc.constantFrom(...'"\\{}(),\' \n\t\u0085\u2028é🎁a') }))
   .map((any) => any.replaceAll('\0', ''));
 const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/);
 
-test('a session is read back with the texts it was written with, whatever they are', async () => {
+test('a session is read back with the same texts, whatever they are', async () => {
   await fc.assert(
     fc.asyncProperty(
       text,

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliveriesOf, uspCalls } from '../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/*
- * Typed mobile clients fail where a key is missing or has another type. The shapes are written from the documented
+/**
+ * Typed mobile clients fail if a key is missing or has another type. The shapes are written from the documented
  * interface, not from the types of the code.
  */
 
@@ -82,7 +82,7 @@ const creative: Shape = {
   creative_type: 'creative type',
 };
 
-/** What offers of answers and campaigns of webhooks have in common. */
+/** Common fields of offers in responses and campaigns in webhooks. */
 const offerFields: Record<string, Shape> = {
   campaign_id: 'integer',
   ...keys(
@@ -165,13 +165,13 @@ const checks: Record<string, (value: unknown) => boolean> = {
     Object.entries(value).every(([name, text]) => name === 'text' && isText(text)),
 };
 
-/** Where a value differs from its shape; further keys are allowed, as typed clients ignore them. */
+/** Differences between a value and its shape. Further keys are allowed, because typed clients ignore them. */
 function misfits(value: unknown, shape: Shape, path = ''): string[] {
   if (typeof shape === 'string')
     return checks[shape]?.(value) ? [] : [`${path} is no ${shape}: ${JSON.stringify(value)}`];
   if (Array.isArray(shape))
     return Array.isArray(value)
-      ? value.flatMap((one, index) => misfits(one, shape[0] as Shape, `${path}/${index}`))
+      ? value.flatMap((item, index) => misfits(item, shape[0] as Shape, `${path}/${index}`))
       : [`${path} is no list`];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${path} is no object`];
   return Object.entries(shape).flatMap(([name, inner]) =>
@@ -184,7 +184,7 @@ function misfits(value: unknown, shape: Shape, path = ''): string[] {
 let t: TestApp;
 beforeAll(async () => {
   t = await createTestApp();
-  // What other programs may have stored: texts for numbers, numbers for texts, keys that nobody knows.
+  // Values that other programs may have stored: texts for numbers, numbers for texts, unknown keys.
   await t.pool.query(`update themes set
     settings = settings || '{"delay": "300", "show_close": "yes", "screen_margin": 1e300, "new": 1, "embedded": []}',
     styles = styles || '{"popup": {"borderRadius": {"top_left": "4px"}, "showImage": 1}, "header": null, "footer": 5}'
@@ -195,7 +195,7 @@ afterAll(() => t.close());
 
 const user = { pub_user_id: 'strict-1', ad_fp: 'strict' };
 
-/** Requests whose answers differ in what they hold. */
+/** Requests whose responses have different content. */
 const variants: { query?: string; body: Record<string, unknown> }[] = [
   { body: {} },
   { body: { ...user, themeId: 'single-offer' } },
@@ -210,9 +210,9 @@ const variants: { query?: string; body: Record<string, unknown> }[] = [
   { query: '&campaignId=999999', body: user },
 ];
 
-/** The answers of every variant, with an API key and with the SDK id. */
+/** Responses to every variant, with an API key and with the SDK id. */
 async function answersOf(path: string): Promise<{ data: { count: number } }[]> {
-  const found = [];
+  const responses = [];
   for (const key of [t.publisher.key, t.publisher.sdkId])
     for (const { query = '', body } of variants) {
       const reply = await t.app.inject({
@@ -221,25 +221,25 @@ async function answersOf(path: string): Promise<{ data: { count: number } }[]> {
         payload: { placement: 'checkout', ...body },
       });
       expect(reply.statusCode, reply.body).toBe(200);
-      found.push(reply.json());
+      responses.push(reply.json());
     }
-  return found;
+  return responses;
 }
 
-test('66 answers (3 versions, 11 variants, 2 kinds of key) have every key with its type', async () => {
+test('66 responses (3 versions, 11 variants, 2 kinds of key) have every key with its type', async () => {
   const answers = (
     await Promise.all(['v1', 'v2', 'v4'].map((version) => answersOf(`/native/${version}/offers.json`)))
   ).flat();
   expect(answers).toHaveLength(66);
   expect(answers.filter(({ data }) => data.count > 0).length).toBeGreaterThan(50);
-  expect(answers.flatMap((one) => misfits(one, answer))).toEqual([]);
+  expect(answers.flatMap((response) => misfits(response, answer))).toEqual([]);
 });
 
-test('every answer of the offerwall and the perkswall has every key with its type', async () => {
+test('every response of the offerwall and the perkswall has every key with its type', async () => {
   for (const path of ['/native/v4/offerwall.json', '/native/v4/perkswall.json', '/native/v2/perkswall.json']) {
     const answers = await answersOf(path);
     expect(answers.filter(({ data }) => data.count > 0).length).toBeGreaterThan(15);
-    expect(answers.flatMap((one) => misfits(one, wallAnswer))).toEqual([]);
+    expect(answers.flatMap((response) => misfits(response, wallAnswer))).toEqual([]);
   }
 });
 
@@ -268,7 +268,7 @@ test('the webhook has every key with its type, with all, one and no offer select
   }
 });
 
-test('a missing key, and one of another type, would be noticed', async () => {
+test('a missing key, or one of another type, would be noticed', async () => {
   const [first] = await answersOf('/native/v4/offers.json');
   const broken = structuredClone(first) as unknown as { data: { settings: Record<string, unknown>; offers: object[] } };
   broken.data.settings.delay = '0';

@@ -43,7 +43,7 @@ const measuredFont = async () => (await measure(`${base}/brand.woff2`)).body.dat
 const errorOf = (body: object) => (body as { error: { code: string; details: { path: string }[] } }).error;
 
 describe('a font of a theme', () => {
-  test('200: is measured from its file, and a theme takes the answer as it is', async () => {
+  test('200: is measured from its file, and a theme accepts the response unchanged', async () => {
     const font = await measuredFont();
     expect(font).toMatchObject({ url: `${base}/brand.woff2`, family: 'Brand Sans', weights: '400', ascent: 930 });
     expect(origins.at(-1)).toBe('http://perks.test');
@@ -63,7 +63,7 @@ describe('a font of a theme', () => {
     });
   });
 
-  test('hosted pages load it, and fonts from nowhere else', async () => {
+  test('is loaded by hosted pages, and fonts of no other origin are', async () => {
     for (const path of [`/privacy/${t.publisher.sdkId}`, `/offerwall?accountId=${t.publisher.sdkId}`]) {
       const { headers, body } = await t.app.inject({ url: path });
       expect(headers['content-security-policy']).toContain(`font-src ${base};`);
@@ -105,7 +105,7 @@ describe('a font of a theme', () => {
     expect(origins).toEqual([]);
   });
 
-  test('400: a theme takes no font without measures, and no bold face of another origin', async () => {
+  test('400: is rejected without measures, and with a bold face of another origin', async () => {
     const font = await measuredFont();
     const take = async (changes: object) => {
       const appearance = { web_font: { ...font, ...changes } };
@@ -120,7 +120,7 @@ describe('a font of a theme', () => {
     ]);
   });
 
-  test('is given up at the deadline where its host says nothing', async () => {
+  test('is given up at the deadline if its host does not respond', async () => {
     const sender = createSender({ allowNets: [], allowHttp: true, userAgent: 'test' });
     const local = createSender({ allowHttp: true, userAgent: 'test', allowNets: parseNets('127.0.0.0/8') });
     const request = { headers: {}, deadlineMs: 50 };

@@ -20,20 +20,20 @@ describe('a font file', () => {
     expect(await measureFont(woff2Of({ ...font, style: 'Bold' }))).toMatchObject({ weights: '700' });
   });
 
-  test('that is cut, changed or no font at all is refused, and nothing else happens', async () => {
+  test('is rejected without other effects if it is truncated, changed or not a font', async () => {
     const file = woff2Of(font);
     for (let length = 0; length < file.length; length += 7)
       expect(await measureFont(file.subarray(0, length))).toBeNull();
     for (let at = 0; at < file.length; at += 5) {
       const changed = Buffer.from(file);
       changed.writeUInt8((changed[at] ?? 0) ^ 0xff, at);
-      const found = await measureFont(changed);
-      if (found !== null) expect(found.width).toBeGreaterThan(0);
+      const measures = await measureFont(changed);
+      if (measures !== null) expect(measures.width).toBeGreaterThan(0);
     }
     expect(await measureFont(Buffer.from('<!doctype html>'))).toBeNull();
   });
 
-  test('that unpacks to far more than fonts have is refused', async () => {
+  test('is rejected if it unpacks to far more than fonts have', async () => {
     const bomb = Buffer.concat([woff2Of(font).subarray(0, 48), Buffer.from([0x3f, ...Buffer.from('glyf'), 1])]);
     const packed = brotliCompressSync(Buffer.alloc(17 * 1024 * 1024), {
       params: { [constants.BROTLI_PARAM_QUALITY]: 1 },

@@ -40,7 +40,7 @@ describe('a still picture', () => {
   });
 });
 
-test('an animation stays one: WebP where it is named, otherwise as it is', () => {
+test('an animation stays animated: WebP if it is listed, otherwise the original', () => {
   expect(chooseType(browsers.chrome, 'gif', true)).toBe('webp');
   expect(chooseType('image/avif', 'gif', true)).toBe('gif');
   expect(chooseType('image/png', 'webp', true)).toBe('webp');

@@ -29,7 +29,7 @@ async function sizeOf(url: string, headers: Record<string, string> = {}) {
   return { width, height, format, pages };
 }
 
-describe('the answer has the size asked for', () => {
+describe('the response has the requested size', () => {
   test.each([
     ['', 600, 400],
     ['?width=300', 300, 200],
@@ -58,17 +58,17 @@ describe('the answer has the size asked for', () => {
     });
     const accept = fc.constantFrom('*/*', 'image/webp', 'image/avif;q=0.9');
     await fc.assert(
-      fc.asyncProperty(side, side, ratio, accept, async (width, height, aspectRatio, wanted) => {
+      fc.asyncProperty(side, side, ratio, accept, async (width, height, aspectRatio, acceptHeader) => {
         const query = new URLSearchParams();
         if (width !== undefined) query.set('width', String(width));
         if (height !== undefined) query.set('height', String(height));
         if (aspectRatio !== undefined) query.set('aspect_ratio', aspectRatio.join(':'));
-        const size = await sizeOf(`${path}?${query}`, { accept: wanted });
+        const size = await sizeOf(`${path}?${query}`, { accept: acceptHeader });
         if (width !== undefined && height !== undefined) return void expect(size).toMatchObject({ width, height });
         const [x, y] = aspectRatio ?? [3, 2];
         expect(size.width).toBeLessThanOrEqual(Math.min(width ?? 600, 600));
         expect(size.height).toBeLessThanOrEqual(Math.min(height ?? 400, 400));
-        // Some side is as long as it may be, and the other follows the ratio to the pixel.
+        // One side has the maximum length, and the other follows the ratio to the pixel.
         const limits = [size.width === Math.min(width ?? 600, 600), size.height === Math.min(height ?? 400, 400)];
         expect(limits).toContain(true);
         const error = Math.min(
@@ -81,14 +81,14 @@ describe('the answer has the size asked for', () => {
     );
   });
 
-  test('cropped to cover, centred and undistorted: a square of the middle shows the middle', async () => {
+  test('crops to cover, centred and undistorted: a square shows the middle', async () => {
     const response = await get(`${path}?width=120&height=240`);
     const { data, info } = await sharp(response.rawPayload).raw().toBuffer({ resolveWithObject: true });
     const at = (x: number) => [...data.subarray((120 * info.width + x) * info.channels).subarray(0, 3)];
     expect([at(20), at(60), at(100)]).toEqual(Array(3).fill([0, 255, 0]));
   });
 
-  test('a picture that its EXIF data turns is turned, and loses that data', async () => {
+  test('a picture with a rotation in its EXIF data is rotated, and loses that data', async () => {
     const turned = await sharp(stripes).withMetadata({ orientation: 6 }).jpeg().toBuffer();
     const url = await storePicture(testApp, turned, 'jpg');
     expect(await sizeOf(`${url}?width=200`)).toMatchObject({ width: 200, height: 300, format: 'jpeg' });
@@ -112,7 +112,7 @@ describe('the type', () => {
     }
   });
 
-  test('of an animation still moves', async () => {
+  test('of an animation is still animated', async () => {
     const frames = await Promise.all(
       ['#f00', '#0f0', '#00f'].map((background) =>
         sharp({ create: { width: 40, height: 20, channels: 3, background } })
@@ -133,7 +133,7 @@ describe('the type', () => {
 });
 
 describe('caching', () => {
-  test('without parameters and a better type, the original bytes are answered', async () => {
+  test('the original bytes are sent without parameters and a better type', async () => {
     for (const query of ['', '?width=4000']) {
       const response = await get(path + query);
       expect(createHash('sha256').update(response.rawPayload).digest('hex')).toBe(
@@ -143,7 +143,7 @@ describe('caching', () => {
     }
   });
 
-  test('every answer is immutable, embeddable, and has a strong ETag of its own', async () => {
+  test('every response is immutable, embeddable, and has its own strong ETag', async () => {
     const answers = await Promise.all([
       get(path),
       get(`${path}?width=10`),
@@ -163,7 +163,7 @@ describe('caching', () => {
     expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBe(4);
   });
 
-  test('a client that has it is answered 304 without a body', async () => {
+  test('a client that has the picture gets 304 without a body', async () => {
     for (const url of [path, `${path}?width=33`]) {
       const { headers } = await get(url);
       for (const condition of [headers.etag, `"x", ${headers.etag}`, `W/${headers.etag}`, '*']) {
@@ -186,7 +186,7 @@ describe('caching', () => {
     expect(response.headers['content-type']).toBe('image/png');
   });
 
-  test('64 parallel equal requests cost one transform, and later ones none', async () => {
+  test('64 concurrent equal requests cost one transform, and later ones none', async () => {
     const answers = await Promise.all(
       Array.from({ length: 64 }, () => get(`${path}?width=77`, { accept: 'image/webp' })),
     );
@@ -196,7 +196,7 @@ describe('caching', () => {
     expect((await get(`${path}?width=77`, { accept: 'image/webp' })).headers['cache-status']).toBe('perkwire; hit');
   });
 
-  test('many parallel sizes of one picture load it once', async () => {
+  test('many concurrent sizes of one picture load it once', async () => {
     const images = await createImages(testApp.deps);
     const id = Number(/\d+/.exec(path)?.[0]);
     const find = async (width: number) =>
@@ -205,7 +205,7 @@ describe('caching', () => {
     expect(images.counts()).toEqual({ loads: 1, transforms: 3 });
   });
 
-  test('memory is bounded in bytes: what does not fit is made again', async () => {
+  test('memory is limited in bytes: evicted pictures are transformed again', async () => {
     const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageCacheMb: 1 } });
     const noise = randomBytes(900 * 900 * 3);
     const url = await storePicture(
@@ -284,12 +284,12 @@ describe('404', () => {
     expect(response.headers['cache-control']).toBe('no-store');
   });
 
-  test('for a picture under another type than its own', async () => {
+  test('for a picture with another type than its own', async () => {
     expect((await get(path.replace('.png', '.webp'))).statusCode).toBe(404);
   });
 });
 
-test('422 for a broken picture that is to be resized; as it is, it is answered', async () => {
+test('422 for a broken picture that must be resized; the original is sent', async () => {
   const url = await storePicture(testApp, Buffer.from('no picture at all'), 'png');
   expect((await get(url)).body).toBe('no picture at all');
   const response = await get(`${url}?width=10`);
@@ -299,13 +299,13 @@ test('422 for a broken picture that is to be resized; as it is, it is answered',
   expect((await get(`${cut}?width=10`)).statusCode).toBe(422);
 });
 
-test('422 for a drawing that was stored as a picture: nothing but pictures is worked on', async () => {
+test('422 for a drawing that was stored as a picture: only pictures are transformed', async () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><text>x</text></svg>';
   const url = await storePicture(testApp, Buffer.from(svg), 'png');
   expect((await get(`${url}?width=10`)).statusCode).toBe(422);
 });
 
-test('422 for a picture of too many pixels, whatever is said of its size', async () => {
+test('422 for a picture with too many pixels, whatever size its row has', async () => {
   const huge = await sharp({ create: { width: 8000, height: 8000, channels: 3, background: '#123' } })
     .png()
     .toBuffer();
@@ -314,7 +314,7 @@ test('422 for a picture of too many pixels, whatever is said of its size', async
   expect((await get(url, { accept: 'image/avif' })).headers['content-type']).toBe('image/png');
 });
 
-test('503: a flood of sizes is bounded; the others are correct, and the server recovers', async () => {
+test('503: a flood of sizes is limited; the others are correct, and the server recovers', async () => {
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, index) =>
       testApp.app.inject({
@@ -332,7 +332,7 @@ test('503: a flood of sizes is bounded; the others are correct, and the server r
   expect((await get(`${path}?width=519`, { accept: 'image/webp' })).statusCode).toBe(200);
 });
 
-test('a flood of one client keeps no other from pictures', async () => {
+test('a flood of one client does not keep pictures from others', async () => {
   const flood = Array.from({ length: 60 }, (_, index) =>
     testApp.app.inject({ url: `${path}?width=${300 + index}`, remoteAddress: '10.7.7.7' }),
   );
@@ -342,9 +342,9 @@ test('a flood of one client keeps no other from pictures', async () => {
   expect(answer.statusCode).toBe(200);
 });
 
-describe('under pressure', () => {
+describe('under load', () => {
   const idOf = (url: string): number => Number(/\d+/.exec(url)?.[0]);
-  /** Asks for many widths of the stripes at once, each from another address. */
+  /** Requests many widths of the stripes at once, each from another address. */
   const flood = (images: Images, clients: AbortController[]) =>
     Promise.all(
       clients.map(({ signal }, index) =>
@@ -356,7 +356,7 @@ describe('under pressure', () => {
     );
   const clients = (count: number): AbortController[] => Array.from({ length: count }, () => new AbortController());
 
-  test('sizes that nobody waits for any more are not made', async () => {
+  test('sizes that nobody waits for any more are not transformed', async () => {
     const images = await createImages(testApp.deps);
     const leaving = clients(60);
     const pictures = await flood(images, leaving);
@@ -364,8 +364,8 @@ describe('under pressure', () => {
     for (const client of leaving) client.abort();
     await abandoned;
     expect(images.counts().transforms).toBeLessThanOrEqual(2);
-    const wanted = await images.find(idOf(path), 'png', { width: 101, height: null, aspectRatio: null }, undefined);
-    expect((await wanted?.bytes())?.bytes.length).toBeGreaterThan(0);
+    const picture = await images.find(idOf(path), 'png', { width: 101, height: null, aspectRatio: null }, undefined);
+    expect((await picture?.bytes())?.bytes.length).toBeGreaterThan(0);
   });
 
   test('many sizes of one picture do not delay another picture', async () => {
@@ -379,7 +379,7 @@ describe('under pressure', () => {
     expect(images.counts().transforms).toBe(81);
   });
 
-  test('WebP is made instead of AVIF, in the size asked for', async () => {
+  test('WebP replaces AVIF in the requested size', async () => {
     const images = await createImages(testApp.deps);
     const accept = 'image/avif,image/webp';
     const types: (string | undefined)[] = [];
@@ -391,14 +391,14 @@ describe('under pressure', () => {
     }
     expect(new Set(types)).toEqual(new Set(['avif', 'webp']));
     expect(types[0]).toBe('avif');
-    const widths = (await Promise.all(answers)).map(async (made) => (await sharp(made?.bytes).metadata()).width);
+    const widths = (await Promise.all(answers)).map(async (picture) => (await sharp(picture?.bytes).metadata()).width);
     expect(await Promise.all(widths)).toEqual(Array.from({ length: 20 }, (_, index) => 31 + index));
     const later = await images.find(idOf(path), 'png', { width: 99, height: null, aspectRatio: null }, accept);
     expect(later?.type).toBe('avif');
   });
 });
 
-test('while the database is unavailable a picture not in memory is answered 503, and 200 again after', async () => {
+test('while the database is unavailable, a picture that is not in memory gets 503, and 200 again afterwards', async () => {
   const database = await cloneDatabase();
   const relay = await startRelay(database.url);
   const behindRelay = await createTestApp({ databaseUrl: relay.url });

@@ -7,7 +7,7 @@ import { drawStripes } from './pictures.ts';
 const types = { jpg: 'jpeg', png: 'png', webp: 'webp' } as const;
 type Type = keyof typeof types;
 
-/** A picture as a telephone makes it: with place, device and remarks, lying on its side. */
+/** A picture like that of a phone: with place, device and remarks, lying on its side. */
 async function snap(type: Type, orientation = 6): Promise<Buffer> {
   return sharp(await drawStripes(60, 30))
     .toFormat(types[type])
@@ -27,18 +27,18 @@ async function snap(type: Type, orientation = 6): Promise<Buffer> {
 const pixels = (bytes: Buffer): Promise<Buffer> => sharp(bytes).autoOrient().raw().toBuffer();
 
 describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
-  test('loses place, device and remarks, and keeps its pixels, its colours and its turn', async () => {
-    const given = await snap(type);
-    const before = await sharp(given).metadata();
-    expect(given.includes('A telephone') && before.exif !== undefined && before.xmp !== undefined).toBe(true);
-    const { bytes, size } = await readUpload(given, `image/${types[type]}`);
+  test('loses place, device and remarks, and keeps its pixels, colours and rotation', async () => {
+    const photo = await snap(type);
+    const before = await sharp(photo).metadata();
+    expect(photo.includes('A telephone') && before.exif !== undefined && before.xmp !== undefined).toBe(true);
+    const { bytes, size } = await readUpload(photo, `image/${types[type]}`);
     const after = await sharp(bytes).metadata();
     for (const secret of ['A telephone', 'At home', 'xmpmeta']) expect(bytes.includes(secret), secret).toBe(false);
     expect(after.xmp).toBeUndefined();
     expect(after.exif?.length ?? 0).toBeLessThan(40);
     expect({ orientation: after.orientation, size }).toEqual({ orientation: 6, size: { width: 30, height: 60 } });
     expect(after.icc?.equals(before.icc as Buffer)).toBe(true);
-    expect((await pixels(bytes)).equals(await pixels(given))).toBe(true);
+    expect((await pixels(bytes)).equals(await pixels(photo))).toBe(true);
   });
 
   test('is the same picture when it is uploaded again', async () => {
@@ -46,27 +46,27 @@ describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
     expect((await readUpload(bytes, '')).bytes.equals(bytes)).toBe(true);
   });
 
-  test('that lies straight needs nothing beside its pixels', async () => {
+  test('needs no rotation data if it is upright', async () => {
     const { bytes } = await readUpload(await snap(type, 1), '');
     expect((await sharp(bytes).metadata()).exif).toBeUndefined();
   });
 
-  test('loses what was put behind its end', async () => {
+  test('loses data after its end', async () => {
     const { bytes } = await readUpload(Buffer.concat([await snap(type), Buffer.from('GPS 52.52 13.40')]), '');
     expect(bytes.includes('GPS 52.52')).toBe(false);
   });
 
-  test('cut off anywhere is no picture, and nothing is thrown but the reason', async () => {
-    const given = await snap(type);
-    for (let length = 12; length < given.length; length += 97) {
-      const part = given.subarray(0, length);
+  test('is rejected with the reason if it is truncated anywhere', async () => {
+    const photo = await snap(type);
+    for (let length = 12; length < photo.length; length += 97) {
+      const part = photo.subarray(0, length);
       expect(() => stripMetadata(part, type, 1)).not.toThrow();
       await expect(readUpload(part, '')).rejects.toMatchObject({ code: 'invalid_picture' });
     }
   });
 });
 
-/** A part of each type that says nothing, and where it may stand. */
+/** An empty part of each type, and where it may be inserted. */
 const emptyParts: Record<Type, { part: Buffer; at: (bytes: Buffer) => number }> = {
   jpg: { part: Buffer.from([0xff, 0xc4, 0, 2]), at: () => 2 },
   png: {
@@ -80,28 +80,28 @@ test.each(Object.keys(types) as Type[])('a %s of parts without number is refused
   const plain = await snap(type, 1);
   const { part, at } = emptyParts[type];
   const withParts = (count: number): Buffer => {
-    const given = Buffer.concat([
+    const crafted = Buffer.concat([
       plain.subarray(0, at(plain)),
       Buffer.alloc(count * part.length, part),
       plain.subarray(at(plain)),
     ]);
-    if (type === 'webp') given.writeUInt32LE(given.length - 8, 4);
-    return given;
+    if (type === 'webp') crafted.writeUInt32LE(crafted.length - 8, 4);
+    return crafted;
   };
   expect(stripMetadata(withParts(1000), type, 1)).not.toBeNull();
   expect(stripMetadata(withParts(10_000), type, 1)).toBeNull();
 });
 
-test('a progressive JPEG and its comment', async () => {
+test('a progressive JPEG loses its comment', async () => {
   const plain = await sharp(await drawStripes(60, 30))
     .jpeg({ progressive: true })
     .toBuffer();
   const comment = Buffer.concat([Buffer.from([0xff, 0xfe, 0, 9]), Buffer.from('At home')]);
-  const given = Buffer.concat([plain.subarray(0, 2), comment, plain.subarray(2)]);
-  expect((await readUpload(given, '')).bytes.equals(plain)).toBe(true);
+  const withComment = Buffer.concat([plain.subarray(0, 2), comment, plain.subarray(2)]);
+  expect((await readUpload(withComment, '')).bytes.equals(plain)).toBe(true);
 });
 
-test('an animation goes on moving', async () => {
+test('an animation stays animated', async () => {
   const frames = await Promise.all(
     ['#f00', '#0f0', '#00f'].map((background) =>
       sharp({ create: { width: 20, height: 20, channels: 3, background } })
@@ -109,11 +109,11 @@ test('an animation goes on moving', async () => {
         .toBuffer(),
     ),
   );
-  const given = await sharp(frames, { join: { animated: true } })
+  const animation = await sharp(frames, { join: { animated: true } })
     .webp({ delay: [100, 200, 300], loop: 0 })
     .withExif({ IFD0: { Make: 'A telephone' } })
     .toBuffer();
-  const { bytes } = await readUpload(given, 'image/webp');
+  const { bytes } = await readUpload(animation, 'image/webp');
   const after = await sharp(bytes, { animated: true }).metadata();
   expect({ pages: after.pages, delay: after.delay, exif: after.exif }).toEqual({
     pages: 3,

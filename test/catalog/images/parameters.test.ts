@@ -7,10 +7,10 @@ const side = fc.integer({ min: 1, max: 4096 });
 const ratio = fc.record({ width: fc.integer({ min: 1, max: 100 }), height: fc.integer({ min: 1, max: 100 }) });
 const original = fc.record({ width: fc.integer({ min: 1, max: 6000 }), height: fc.integer({ min: 1, max: 6000 }) });
 
-/** Whether `width` by `height` is the ratio as exactly as whole pixels allow. */
-const isClose = (size: { width: number; height: number }, wanted: { width: number; height: number }): boolean =>
-  Math.abs(size.height - (size.width * wanted.height) / wanted.width) <= 0.5001 ||
-  Math.abs(size.width - (size.height * wanted.width) / wanted.height) <= 0.5001 ||
+/** Whether `width` by `height` matches the ratio as exactly as whole pixels allow. */
+const isClose = (size: { width: number; height: number }, ratio: { width: number; height: number }): boolean =>
+  Math.abs(size.height - (size.width * ratio.height) / ratio.width) <= 0.5001 ||
+  Math.abs(size.width - (size.height * ratio.width) / ratio.height) <= 0.5001 ||
   size.width === 1 ||
   size.height === 1;
 
@@ -33,7 +33,7 @@ describe('the size of an answer', () => {
     expect(planSize(picture, { ...none, ...wish })).toEqual({ width, height });
   });
 
-  test('is exactly what was asked when both sides were', () => {
+  test('is exactly the requested one if both sides were requested', () => {
     fc.assert(
       fc.property(original, side, side, fc.option(ratio), (from, width, height, aspectRatio) => {
         expect(planSize(from, { width, height, aspectRatio })).toEqual({ width, height });
@@ -41,27 +41,27 @@ describe('the size of an answer', () => {
     );
   });
 
-  test('with one side or none: at most the original, the given ratio and, if possible, side', () => {
+  test('with one side or none is at most the original, with the requested ratio and, if possible, side', () => {
     const wish = fc.oneof(
       fc.record({ width: fc.option(side), height: fc.constant(null), aspectRatio: fc.option(ratio) }),
       fc.record({ width: fc.constant(null), height: fc.option(side), aspectRatio: fc.option(ratio) }),
     );
     fc.assert(
-      fc.property(original, wish, (from, wanted) => {
-        const size = planSize(from, wanted);
+      fc.property(original, wish, (from, requested) => {
+        const size = planSize(from, requested);
         expect(size.width).toBeLessThanOrEqual(from.width);
         expect(size.height).toBeLessThanOrEqual(from.height);
         expect(Math.min(size.width, size.height)).toBeGreaterThanOrEqual(1);
-        expect(isClose(size, wanted.aspectRatio ?? from), JSON.stringify(size)).toBe(true);
-        if (wanted.width !== null) expect(size.width).toBeLessThanOrEqual(wanted.width);
-        if (wanted.height !== null) expect(size.height).toBeLessThanOrEqual(wanted.height);
+        expect(isClose(size, requested.aspectRatio ?? from), JSON.stringify(size)).toBe(true);
+        if (requested.width !== null) expect(size.width).toBeLessThanOrEqual(requested.width);
+        if (requested.height !== null) expect(size.height).toBeLessThanOrEqual(requested.height);
       }),
       { numRuns: 500 },
     );
   });
 });
 
-test('a query is read as numbers', () => {
+test('a query is parsed to numbers', () => {
   expect(readImageQuery({})).toEqual(none);
   expect(readImageQuery({ width: '4096', height: '1', aspect_ratio: '16:9' })).toEqual({
     width: 4096,

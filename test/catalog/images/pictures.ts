@@ -4,9 +4,9 @@ import type { TestApp } from '../../support/test-app.ts';
 
 /** A picture of noise-free stripes: left third red, middle green, right third blue. */
 export async function drawStripes(width: number, height: number): Promise<Buffer> {
-  const stripe = (left: number, colour: string) => ({
+  const stripe = (offset: number, colour: string) => ({
     input: { create: { width: Math.ceil(width / 3), height, channels: 3 as const, background: colour } },
-    left: Math.floor(left),
+    left: Math.floor(offset),
     top: 0,
   });
   return sharp({ create: { width, height, channels: 3, background: '#00f' } })
@@ -15,7 +15,10 @@ export async function drawStripes(width: number, height: number): Promise<Buffer
     .toBuffer();
 }
 
-/** Stores a picture as a creative of the first offer. @returns its path */
+/**
+ * Stores a picture as a creative of the first offer.
+ * @returns its path
+ */
 export async function storePicture(
   { pool }: TestApp,
   bytes: Buffer,

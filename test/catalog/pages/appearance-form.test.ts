@@ -8,7 +8,7 @@ import { fieldsOf } from '../../../src/shell/context.ts';
 import { createForm } from '../../../src/shell/forms.ts';
 import type { Nested } from '../../../src/shell/nested.ts';
 
-/** As a browser sends the form: unchecked boxes are absent. */
+/** Submits the form as a browser does: unchecked boxes are absent. */
 const submit = (values: Record<string, unknown>) =>
   readAppearance(
     fieldsOf(
@@ -43,14 +43,14 @@ describe('the appearance of a theme in its form', () => {
     expect(appearanceToForm(submit(values) as Nested)).toEqual(values);
   });
 
-  test('a heading that is emptied stays empty; any other text is again the default', () => {
+  test('an emptied heading stays empty; other emptied texts get the default', () => {
     const emptied = { ...none, styles: { header: { text: '' } } };
     expect(submit(appearanceToForm(emptied))).toEqual(emptied);
     const values = { ...appearanceToForm(none), 'styles.header.text': '', 'settings.offerwall_cta': '' };
     expect(submit(values)).toEqual(emptied);
   });
 
-  test('what a field for colours or numbers would not take has a field of text', () => {
+  test('a value that a colour or number field cannot hold has a text field', () => {
     const styles = {
       popup: { background: '#fff' },
       header: { background: 'rgba(0, 0, 0, .5)' },
@@ -66,11 +66,11 @@ describe('the appearance of a theme in its form', () => {
     for (const name of [...colours, 'settings.offerText.fontSizeTitle']) expect(typeOf(name), name).toBe('text');
   });
 
-  test('saved untouched without overrides, stores none', () => {
+  test('stores no overrides when it is saved unedited without any', () => {
     expect(submit(appearanceToForm(none))).toEqual(none);
   });
 
-  test('one corner radius is that of all corners; corners that differ stay', () => {
+  test('a single corner radius applies to all corners; different corners stay', () => {
     const values = { ...appearanceToForm(none), 'styles.popup.borderRadius.top_left': '20' };
     const radius = { top_left: '20', top_right: '20', bottom_right: '20', bottom_left: '20' };
     expect(submit(values).styles).toEqual({ popup: { borderRadius: radius } });
@@ -78,7 +78,7 @@ describe('the appearance of a theme in its form', () => {
     expect(submit(appearanceToForm(uneven))).toEqual(uneven);
   });
 
-  test('the yes button of single units is that of cards, too', () => {
+  test('the yes button of single units also applies to cards', () => {
     const values = { ...appearanceToForm(none), 'styles.offerText.buttonYes.background': '#b3411c' };
     expect(submit(values).styles).toEqual({
       offerText: { buttonYes: { background: '#b3411c', stroke: '#b3411c' } },

@@ -13,7 +13,7 @@ const zone = 'Europe/Berlin';
 function paramsOf(values: Record<string, FormValue>): URLSearchParams {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
-    if (Array.isArray(value)) for (const one of value) params.append(name, one);
+    if (Array.isArray(value)) for (const item of value) params.append(name, item);
     else if (value === true) params.append(name, 'on');
     else if (value !== false && value !== null && value !== undefined) params.append(name, String(value));
   }
@@ -27,7 +27,7 @@ const cart: Condition = { key: 'cart', op: 'gte', value: 50 };
 const plan: Condition = { key: 'plan', op: 'in', value: ['gold, shiny', 'plus', 7] };
 const fresh: Condition = { key: 'new', op: 'equals', value: true };
 
-/** Every field that the API accepts, with unusual spellings. */
+/** Every field that the API accepts, with unusual notations. */
 const stored: CampaignRules[] = [
   {},
   { targeting: {} },
@@ -89,7 +89,7 @@ describe('rules in the form of a campaign', () => {
     },
   );
 
-  test('are what the fields say: day-part, two caps, a condition and an exclusion', () => {
+  test('match the fields: day-part, two caps, a condition and an exclusion', () => {
     const rules = save({
       'rules.targeting.countries.exclude': 'FR',
       'rules.schedule.grid': ['1-9', '1-10', '2-9', '2-10', '7-23'],
@@ -129,12 +129,12 @@ describe('rules in the form of a campaign', () => {
     },
   );
 
-  test('a limit that no field can show is left for the validation to refuse', () => {
+  test('a limit that no field can show is left for validation to reject', () => {
     const rules = { frequency_caps: [{ scope: 'campaign', limit: { toString: 1 } }] };
     expect(checkRules(save({ _stored: JSON.stringify(rules) }))).not.toEqual([]);
   });
 
-  test('errors are named by the fields that show the values', () => {
+  test('errors appear at the fields that show the values', () => {
     const form = {
       ...rulesToForm({}, zone),
       'rules.schedule.exact.0.from': '9',
@@ -161,7 +161,7 @@ describe('rules in the form of a campaign', () => {
   });
 });
 
-test('a row is added and removed without losing what was typed', () => {
+test('a row is added and removed without losing entered values', () => {
   const typed = { name: 'A', 'caps.0.limit': '1', 'caps.1.limit': '2', 'caps.2.limit': '3' };
   const after = (button: string) => withRowChange(paramsOf({ ...typed, _rows: button }));
   expect(after('add caps.3.limit')).toMatchObject({ ...typed, 'caps.3.limit': '' });

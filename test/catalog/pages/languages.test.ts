@@ -33,7 +33,7 @@ beforeEach(async () => {
   await demo.t.pool.query("update offers set translations = '{}', language = null where id = 1");
 });
 
-test('a manager translates an offer side by side, sees what is missing or long, and removes a language', async () => {
+test('a manager translates an offer side by side, sees missing and long texts, and removes a language', async () => {
   const page = await openAs(browser, manager, demo.url, `${base}/offers/1/languages`);
   await page.getByLabel('Another language').fill('he');
   await page.getByRole('button', { name: 'Translate' }).click();
@@ -54,7 +54,7 @@ test('a manager translates an offer side by side, sees what is missing or long, 
   expect((await stored()).translations).toEqual({});
 });
 
-test('what is missing says which text is shown instead', async () => {
+test('a missing text shows its fallback', async () => {
   await demo.t.pool.query(
     `update offers set translations = '{"pt": {"title": "Metade do preço"}, "pt-BR": {"cta_yes": "Sim"}}' where id = 1`,
   );
@@ -62,7 +62,7 @@ test('what is missing says which text is shown instead', async () => {
   expect(body).toContain('Missing. Shown instead: Metade do preço');
 });
 
-test('a text that is too long is refused at its field, and what was typed is kept', async () => {
+test('a text that is too long is rejected at its field, and the entered values stay', async () => {
   const answer = await post(manager, `${base}/offers/1/languages`, { tag: 'de', title: 'x'.repeat(91), cta_yes: 'Ja' });
   expect(answer.statusCode).toBe(422);
   expect(answer.body).toContain('x'.repeat(91));
@@ -72,7 +72,7 @@ test('a text that is too long is refused at its field, and what was typed is kep
   expect(stale.statusCode).toBe(422);
 });
 
-test('the languages of all offers show how far they are, and files go out and in', async () => {
+test('the languages of all offers show their progress, and files are exported and imported', async () => {
   await demo.t.pool.query(`update offers set translations = '{"de": {"title": "Halber Preis"}}' where id = 1`);
   const overview = (await manager.get(`${base}/languages?tag=de`)).body;
   expect(overview).toContain('German');
@@ -115,7 +115,7 @@ test('a picture is uploaded for the readers of a language', async () => {
   expect(rows).toEqual([{ language: 'pt-BR' }]);
 });
 
-test('an analyst reads and changes nothing; another publisher’s offer is not found', async () => {
+test("an analyst cannot change anything; another publisher's offer is not found", async () => {
   const analyst = await signInAs(demo.t, 'analyst');
   expect((await analyst.get(`${base}/offers/1/languages?tag=de`)).statusCode).toBe(200);
   expect((await post(analyst, `${base}/offers/1/languages`, { tag: 'de', title: 'x' })).statusCode).toBe(403);

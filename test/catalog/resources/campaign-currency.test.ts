@@ -11,7 +11,7 @@ import { type Caller, createManagementApp, type ManagementApp } from './support.
 let t: ManagementApp & { clock: { ms: number } };
 let me: Caller;
 beforeEach(async () => {
-  // Ten minutes into an hour, so that none ends while a test runs.
+  // Ten minutes into an hour, so that no hour ends while a test runs.
   const clock = { ms: Date.now() - (Date.now() % hourMs) + 10 * minuteMs };
   t = { ...(await createManagementApp({ now: () => clock.ms })), clock };
   me = await t.caller(t.publisher.id);
@@ -37,7 +37,10 @@ const message = 'cannot be changed: amounts in EUR are booked; create a copy of 
 
 const detailsOf = (body: object) => (body as { error: { details: object[] } }).error.details;
 
-/** Changes the currency. @returns the errors of the answer; empty: it was saved */
+/**
+ * Changes the currency.
+ * @returns the errors of the response; empty if it was saved
+ */
 async function change(id: unknown, payout_currency: string) {
   const { status, body } = await me.call('PATCH', `/campaigns/${id}`, { payout_currency });
   return status === 200 ? [] : detailsOf(body);
@@ -67,18 +70,18 @@ test('a campaign that has booked money keeps its currency, so that no budget add
   expect(await change(copy, 'USD')).toEqual([]);
 });
 
-test('money of a campaign without a budget fixes its currency, too', async () => {
+test('money of a campaign without a budget also fixes its currency', async () => {
   const { id, convert } = await clicked({ rules: {} });
   await convert('a');
   await rollUpAll(t, t.clock.ms);
   expect(await change(id, 'USD')).toEqual([{ path: '/payout_currency', message }]);
-  // What was taken back is no money.
+  // Voided conversions are not money.
   await convert('a', { void: '1' });
   await rollUpAll(t, t.clock.ms);
   expect(await change(id, 'USD')).toEqual([]);
 });
 
-test('a catalogue file with another currency is refused before anything is written, also as a dry run', async () => {
+test('a catalogue file with another currency is rejected before anything is written, even in a dry run', async () => {
   const { id, convert } = await clicked(budget);
   await convert('a');
   const file = (await me.call('GET', '/catalogue/export')).body as unknown as { campaigns: { id: number }[] };
@@ -95,7 +98,7 @@ test('a catalogue file with another currency is refused before anything is writt
   expect((await me.call('GET', `/campaigns/${id}`)).body.data.priority).not.toBe(7);
 });
 
-test('the form says so at the field, in English and German', async () => {
+test('the form shows the error at the field, in English and German', async () => {
   const { id, convert } = await clicked(budget);
   await convert('a');
   const admin = await signInAs(t, 'admin');

@@ -13,15 +13,15 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   const { campaign, advertiser } = await addCatalogue(me);
   const more = { advertiser_id: advertiser, name: 'Box', landing_url: 'https://shop.example/', payout_amount: 1000 };
   expect((await me.call('POST', '/campaigns', more)).body.warnings).toEqual([]);
-  const made = await me.call('POST', '/campaigns', { ...more, payout_currency: 'JPY' });
+  const created = await me.call('POST', '/campaigns', { ...more, payout_currency: 'JPY' });
   const warnings = [
     {
       path: '/payout_currency',
       message: 'has no exchange rate to USD of other active campaigns, and ranks after those that have one',
     },
   ];
-  expect([made.status, made.body.warnings]).toEqual([201, warnings]);
-  const { id } = made.body.data;
+  expect([created.status, created.body.warnings]).toEqual([201, warnings]);
+  const { id } = created.body.data;
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
@@ -62,7 +62,7 @@ test('targeting a placement that no request has named is saved with a warning', 
   expect(body).toContain('chekout was never seen');
 });
 
-test('a refused campaign names every wrong field, those inside its rules too', async () => {
+test('a rejected campaign names every invalid field, including those in its rules', async () => {
   const me = await t.caller(await t.addPublisher());
   const { campaign } = await addCatalogue(me);
   const refused = await me.call('PATCH', `/campaigns/${campaign}`, {
@@ -109,7 +109,7 @@ test('the estimate of a draft counts recent sessions by targeting, hours and con
     'rules.conditions.groups.0.rows.0.value': value,
   });
   const inGermany = { 'rules.targeting.countries.include': 'DE' };
-  // What will start only later, or has a cap, is estimated all the same.
+  // A later start, or a cap, does not affect the estimate.
   expect(await estimate({ 'rules.schedule.start_at': '2999-01-01T00:00' })).toContain('3 of 3 sessions');
   expect(await estimate(inGermany)).toContain('2 of 3 sessions of the last 7 days');
   expect(await estimate({ ...inGermany, ...cart('50') })).toContain('1 of 3 sessions');

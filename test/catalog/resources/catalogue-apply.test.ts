@@ -10,13 +10,13 @@ import { commands } from '../../../src/commands.ts';
 import { runCommand } from '../../command-line/support.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
 
-type Row = Record<string, unknown>;
-type File = { perkwire_catalogue: number; publisher: Row } & Record<
+type FileRow = Record<string, unknown>;
+type File = { perkwire_catalogue: number; publisher: FileRow } & Record<
   'themes' | 'placements' | 'advertisers' | 'campaigns' | 'offers' | 'creatives' | 'sequence_rules',
-  Row[]
+  FileRow[]
 >;
-type Change = { change: string; kind: string; id: unknown; name: string; path: string; fields: Row[] };
-type Applied = { plan: string; changes: Change[]; counts: Row; warnings: unknown[] };
+type Change = { change: string; kind: string; id: unknown; name: string; path: string; fields: FileRow[] };
+type Applied = { plan: string; changes: Change[]; counts: FileRow; warnings: unknown[] };
 
 let t: ManagementApp;
 let demo: Caller;
@@ -42,7 +42,7 @@ const apply = async (who: Caller, file: object, query = ''): Promise<Applied> =>
   applied(await who.call('POST', `/catalogue/apply${query}`, file));
 const details = ({ body }: Reply) => (body as unknown as { error: { details: unknown } }).error.details;
 
-/** A publisher with one row of each kind, and its file. */
+/** Creates a publisher with one row of each kind, and its file. */
 async function small(): Promise<{ me: Caller; ids: Record<string, number>; file: File }> {
   const me = await t.caller(await t.addPublisher());
   const ids = await addCatalogue(me);
@@ -51,7 +51,7 @@ async function small(): Promise<{ me: Caller; ids: Record<string, number>; file:
 }
 
 describe('applying a catalogue file', () => {
-  test('that says what is there changes nothing, pictures and rules included', async () => {
+  test('that matches the current state changes nothing, including pictures and rules', async () => {
     const file = await exported(demo);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);
     for (const query of ['?dry_run=true&prune=true', '?prune=true'])
@@ -59,7 +59,7 @@ describe('applying a catalogue file', () => {
     expect(await exported(demo)).toEqual(file);
   });
 
-  test('of another publisher makes its catalogue, and applied again changes nothing', async () => {
+  test('of another publisher creates its catalogue, and changes nothing when applied again', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     const first = await apply(me, file);
@@ -69,11 +69,11 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('makes, changes and removes rows, as its plan says, with an entry in the audit log for each', async () => {
+  test('creates, changes and removes rows as planned, with an entry in the audit log for each', async () => {
     const { me, ids, file } = await small();
-    const audited = async () => (await me.call('GET', '/audit?limit=100')).body.data as unknown as Row[];
+    const audited = async () => (await me.call('GET', '/audit?limit=100')).body.data as unknown as FileRow[];
     const before = (await audited()).length;
-    Object.assign(file.campaigns[0] as Row, { name: 'Bigger boxes', priority: 7 });
+    Object.assign(file.campaigns[0] as FileRow, { name: 'Bigger boxes', priority: 7 });
     file.publisher.currency_name = 'miles';
     file.sequence_rules = [];
     file.offers.push({ id: 999_001, campaign_id: ids.campaign, title: 'Second' });
@@ -122,7 +122,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('leaves rows that it does not name without prune, and settings that it does not name always', async () => {
+  test('leaves rows that it does not contain without prune, and settings that it does not contain always', async () => {
     const { me, file } = await small();
     await me.call('PATCH', `/publishers/${me.publisherId}`, { currency_name: 'miles' });
     const { changes } = await apply(me, { perkwire_catalogue: 1, advertisers: [{ id: 1, name: 'Other' }] });
@@ -132,7 +132,7 @@ describe('applying a catalogue file', () => {
     expect(after.publisher.currency_name).toBe('miles');
   });
 
-  test('removes a campaign with its offers as one thing, which comes back as one', async () => {
+  test('removes a campaign together with its offers, which are also restored together', async () => {
     const { me, ids, file } = await small();
     const plan = await apply(me, { ...file, campaigns: [], offers: [], sequence_rules: [] }, '?prune=true');
     expect(plan.changes.map(({ kind }) => kind)).toEqual(['sequence_rules', 'campaigns']);
@@ -140,7 +140,7 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).offers).toMatchObject([{ id: ids.offer, active: true }]);
   });
 
-  test('never removes placements that calls have made and nobody has set up', async () => {
+  test('never removes placements that requests created and nobody edited', async () => {
     const { me, file } = await small();
     await t.pool.query("insert into placements (publisher_id, name, auto_created) values ($1, 'seen', true)", [
       me.publisherId,
@@ -148,7 +148,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('finds rows of the same name by their order, and knows its own ids before that', async () => {
+  test('matches rows of the same name in their order, after those with the same id', async () => {
     const { me, ids } = await small();
     const twin = (await me.call('POST', '/offers', { campaign_id: ids.campaign, title: 'Half off', weight: 2 })).body
       .data.id;
@@ -158,16 +158,16 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file)).changes).toEqual([]);
     const other = structuredClone(file);
     other.publisher.sdk_id = '0'.repeat(16);
-    (other.offers[0] as Row).weight = 5;
+    (other.offers[0] as FileRow).weight = 5;
     expect((await apply(me, other, '?dry_run=true')).changes).toMatchObject([{ id: ids.offer }]);
-    (file.offers[0] as Row).title = 'A third off';
+    (file.offers[0] as FileRow).title = 'A third off';
     expect((await apply(me, file)).changes).toMatchObject([{ id: twin, fields: [{ name: 'title' }] }]);
   });
 
-  test('with mistakes is refused as a whole, each with its path in the file', async () => {
+  test('with errors is rejected as a whole, each with its path in the file', async () => {
     const { me, file } = await small();
-    Object.assign(file.offers[0] as Row, { title: 'x'.repeat(91) });
-    Object.assign(file.campaigns[0] as Row, { name: 'New', colour: 'red' });
+    Object.assign(file.offers[0] as FileRow, { title: 'x'.repeat(91) });
+    Object.assign(file.campaigns[0] as FileRow, { name: 'New', colour: 'red' });
     const reply = await me.call('POST', '/catalogue/apply', file);
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
@@ -177,7 +177,7 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).campaigns).toMatchObject([{ name: 'Boxes' }]);
   });
 
-  test('that a row is refused in the end leaves nothing behind, and names the row', async () => {
+  test('leaves nothing behind if a row is finally rejected, and names the row', async () => {
     const { me, file } = await small();
     const placements = Array.from({ length: maxPlacements }, (_, at) => ({ name: `p${at}` }));
     const reply = await me.call('POST', '/catalogue/apply', { ...file, placements });
@@ -188,7 +188,7 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).placements).toHaveLength(1);
   });
 
-  test('with a misspelt dry_run or prune is refused, and changes nothing', async () => {
+  test('with a misspelt dry_run or prune is rejected, and changes nothing', async () => {
     const { me, file } = await small();
     const changed = { ...file, offers: file.offers.map((offer) => ({ ...offer, title: 'Changed' })) };
     for (const path of ['apply?dry_run=1', 'apply?dry_run=TRUE', 'apply?prune=1', 'import?dry_run=1']) {
@@ -202,16 +202,16 @@ describe('applying a catalogue file', () => {
     expect(await exported(me)).toEqual(file);
   });
 
-  test('409: a plan that was agreed to is not applied to a catalogue that has changed since', async () => {
+  test('409: a confirmed plan is not applied to a catalogue that has changed since', async () => {
     const { me, ids, file } = await small();
-    (file.campaigns[0] as Row).priority = 7;
+    (file.campaigns[0] as FileRow).priority = 7;
     const { plan } = await apply(me, file, '?dry_run=true');
     await me.call('PATCH', `/campaigns/${ids.campaign}`, { priority: 50 });
     expect((await me.call('POST', `/catalogue/apply?plan=${plan}`, file)).status).toBe(409);
     expect((await exported(me)).campaigns).toMatchObject([{ priority: 50 }]);
   });
 
-  test('413: of more than 2,000 changes is for the command', async () => {
+  test('413: more than 2,000 changes require the command', async () => {
     const me = await t.caller(await t.addPublisher());
     const advertisers = Array.from({ length: 2001 }, (_, id) => ({ id, name: `A ${id}` }));
     const reply = await me.call('POST', '/catalogue/apply', { perkwire_catalogue: 1, advertisers });
@@ -219,10 +219,10 @@ describe('applying a catalogue file', () => {
     expect(reply.body.message).toContain('catalogue apply');
   });
 
-  test('403: needs both permissions, of settings and of offers, and names no row of another publisher', async () => {
+  test('403: requires the permissions for settings and offers, and names no row of another publisher', async () => {
     const { file } = await small();
-    for (const one of ['configurations', 'offers/management'] as const) {
-      const half = await t.caller(t.publisher.id, [one]);
+    for (const permission of ['configurations', 'offers/management'] as const) {
+      const half = await t.caller(t.publisher.id, [permission]);
       expect((await half.call('POST', '/catalogue/apply', file)).status).toBe(403);
     }
     const me = await t.caller(await t.addPublisher());
@@ -244,7 +244,7 @@ describe('perkwire catalogue apply', () => {
         env,
       );
     const path = join(folder, `${way}.json`);
-    (file.campaigns[0] as Row).priority = 7;
+    (file.campaigns[0] as FileRow).priority = 7;
     await writeFile(path, JSON.stringify(file));
     const plan = await run('--dry-run');
     expect(plan).toMatchObject({ code: 2, err: '' });
@@ -262,7 +262,7 @@ describe('perkwire catalogue apply', () => {
   ])('asks on a terminal: %s', async (answer, priority, code) => {
     const { me, file } = await small();
     const path = join(folder, `${answer}.json`);
-    (file.campaigns[0] as Row).priority = 7;
+    (file.campaigns[0] as FileRow).priority = 7;
     await writeFile(path, JSON.stringify(file));
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
     stderr.on('data', (chunk) => void (String(chunk).includes('Apply this?') && stdin.write(`${answer}\n`)));

@@ -7,10 +7,10 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { runCommand } from '../../command-line/support.ts';
 import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
 
-type Row = Record<string, unknown>;
-type File = { perkwire_catalogue: number; publisher: Row } & Record<
+type FileRow = Record<string, unknown>;
+type File = { perkwire_catalogue: number; publisher: FileRow } & Record<
   'themes' | 'placements' | 'advertisers' | 'campaigns' | 'offers' | 'creatives' | 'sequence_rules',
-  Row[]
+  FileRow[]
 >;
 
 let t: ManagementApp;
@@ -51,7 +51,7 @@ afterAll(async () => {
 const exported = async (who: Caller): Promise<File> =>
   (await who.call('GET', '/catalogue/export')).body as unknown as File;
 
-/** The file without what an import may change: ids become the position of the row they name. */
+/** The file without values that an import may change: ids become the position of the row they refer to. */
 function withoutIds(file: File): unknown {
   const position = new Map<string, number>();
   for (const kind of ['themes', 'advertisers', 'campaigns', 'offers'] as const)
@@ -63,7 +63,7 @@ function withoutIds(file: File): unknown {
     campaign_id: 'campaigns',
     offer_id: 'offers',
   };
-  const clean = ({ id: _id, ...row }: Row): Row =>
+  const clean = ({ id: _id, ...row }: FileRow): FileRow =>
     Object.fromEntries(
       Object.entries(row).map(([name, value]) => {
         if (names[name] !== undefined) return [name, at(names[name], value)];
@@ -71,9 +71,9 @@ function withoutIds(file: File): unknown {
         return [
           name,
           Object.fromEntries(
-            Object.entries(value as Row).map(([kind, list]) => [
+            Object.entries(value as FileRow).map(([kind, list]) => [
               kind,
-              kind === 'tags' ? list : (list as number[]).map((one) => at(kind, one)),
+              kind === 'tags' ? list : (list as number[]).map((id) => at(kind, id)),
             ]),
           ),
         ];
@@ -93,7 +93,7 @@ function withoutIds(file: File): unknown {
 }
 
 describe('a catalogue', () => {
-  test('is of one moment, whatever is changed while it is exported', async () => {
+  test('is consistent, whatever changes while it is exported', async () => {
     const before = await exported(demo);
     const late = await transaction(t.pool, async (executor) => {
       await executor.query('lock table sequence_rules');
@@ -116,7 +116,7 @@ describe('a catalogue', () => {
     await t.pool.query('delete from sequence_rules where match = $1', [{ tags: ['later'] }]);
   });
 
-  test('exported, imported into an empty publisher and exported again is the same but for its ids', async () => {
+  test('exported, imported into an empty publisher and exported again is the same except for its ids', async () => {
     const file = await exported(demo);
     expect(file.offers.length).toBeGreaterThan(5);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);
@@ -141,7 +141,7 @@ describe('a catalogue', () => {
     expect((await t.operator.call('POST', `/catalogue/import?publisher_id=${target}`, file)).status).toBe(409);
   });
 
-  test('imported by its publisher keeps what only an operator sets', async () => {
+  test('imported by its publisher keeps settings that only operators can change', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     expect(file.publisher.usp_enabled).toBe(true);
@@ -164,7 +164,7 @@ describe('a catalogue', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 429]);
   });
 
-  test('413: of more than 50,000 rows is for the command', async () => {
+  test('413: more than 50,000 rows require the command', async () => {
     const me = await t.caller(await t.addPublisher());
     const advertisers = Array.from({ length: 50_001 }, (_, id) => ({ id, name: 'A' }));
     const reply = await me.call('POST', '/catalogue/import', { perkwire_catalogue: 1, publisher: {}, advertisers });
@@ -189,7 +189,7 @@ describe('a catalogue', () => {
     expect((await me.call('POST', '/catalogue/import', text)).status).toBe(400);
   });
 
-  test('is read as JSON is, however it is written', async () => {
+  test('is parsed like JSON, however it is written', async () => {
     const file = { a: ['x,]}"\\', { b: [1, { c: null }] }, [], -1.5e3, true], 'é"\\': { d: '\\"' }, e: [], f: 7 };
     for (const space of [0, 1, '\t'])
       expect(await readCatalogueFile(Buffer.from(` ${JSON.stringify(file, null, space)}\n`))).toEqual(file);
@@ -199,29 +199,29 @@ describe('a catalogue', () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     for (const theme of file.themes) delete theme.key;
-    Object.assign(file.themes[1] as Row, { name: file.themes[0]?.name });
+    Object.assign(file.themes[1] as FileRow, { name: file.themes[0]?.name });
     expect((await me.call('POST', '/catalogue/import', file)).status).toBe(201);
     const keys = (await exported(me)).themes.map(({ key }) => key);
     expect(keys.slice(0, 2)).toEqual(['perks-grid', 'perks-grid-2']);
   });
 
-  test('with two themes of one key is refused', async () => {
+  test('with two themes with the same key is rejected', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
-    Object.assign(file.themes[1] as Row, { key: file.themes[0]?.key });
+    Object.assign(file.themes[1] as FileRow, { key: file.themes[0]?.key });
     const reply = await me.call('POST', '/catalogue/import', file);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
       { path: '/themes/1/key', message: 'stands for an earlier theme already' },
     ]);
   });
 
-  test('with mistakes is refused as a whole, each with its path in the file', async () => {
+  test('with errors is rejected as a whole, each with its path in the file', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
-    Object.assign(file.offers[1] as Row, { title: 'x'.repeat(91) });
-    Object.assign(file.offers[2] as Row, { campaign_id: 424242 });
-    Object.assign(file.campaigns[0] as Row, { colour: 'red' });
-    Object.assign(file.themes[1] as Row, { is_default: true, id: file.themes[0]?.id });
+    Object.assign(file.offers[1] as FileRow, { title: 'x'.repeat(91) });
+    Object.assign(file.offers[2] as FileRow, { campaign_id: 424242 });
+    Object.assign(file.campaigns[0] as FileRow, { colour: 'red' });
+    Object.assign(file.themes[1] as FileRow, { is_default: true, id: file.themes[0]?.id });
     const reply = await me.call('POST', '/catalogue/import', file);
     expect(reply.status).toBe(400);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
@@ -253,7 +253,7 @@ describe('a catalogue', () => {
   ])('with the picture %j is refused at its path', async (change, path) => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
-    Object.assign(file.creatives[0] as Row, change);
+    Object.assign(file.creatives[0] as FileRow, change);
     const reply = await me.call('POST', '/catalogue/import', file);
     expect(reply.status).toBe(400);
     expect(
@@ -268,7 +268,7 @@ describe('a catalogue', () => {
     expect((await exported(me)).offers).toEqual([]);
   });
 
-  test('a dry run says that a publisher with a catalogue takes none', async () => {
+  test('a dry run reports that a publisher with a catalogue accepts none', async () => {
     const { id } = t.publisher;
     const reply = await (await t.caller(id)).call(
       'POST',
@@ -278,7 +278,7 @@ describe('a catalogue', () => {
     expect(reply.status).toBe(409);
   });
 
-  test('403: needs both permissions, of settings and of offers', async () => {
+  test('403: requires the permissions for settings and offers', async () => {
     const half = await t.caller(t.publisher.id, ['configurations']);
     expect((await half.call('GET', '/catalogue/export')).status).toBe(403);
     expect((await half.call('POST', '/catalogue/import', {})).status).toBe(403);
@@ -288,10 +288,13 @@ describe('a catalogue', () => {
 describe('npm run catalogue', () => {
   const run = (...args: string[]) => runCommand(['catalogue', ...args], { DATABASE_URL: t.databaseUrl });
 
-  test('export writes the file the API answers; import makes a publisher of it', async () => {
+  test('export writes the same file as the API; import creates a publisher from it', async () => {
     const file = join(folder, 'demo.json');
-    const made = await run('export', file, '--publisher', String(t.publisher.id));
-    expect(made).toMatchObject({ code: 0, out: `Wrote the catalogue of publisher ${t.publisher.id} to ${file}.\n` });
+    const exportRun = await run('export', file, '--publisher', String(t.publisher.id));
+    expect(exportRun).toMatchObject({
+      code: 0,
+      out: `Wrote the catalogue of publisher ${t.publisher.id} to ${file}.\n`,
+    });
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(await exported(demo));
     expect((await run('import', file, '--dry-run')).out).toContain('Nothing was written');
     const { out, err } = await run('import', file);
@@ -300,7 +303,7 @@ describe('npm run catalogue', () => {
     expect(withoutIds(await exported(await t.caller(id)))).toEqual(withoutIds(await exported(demo)));
   });
 
-  test('names what is wrong with a file, and changes nothing', async () => {
+  test('reports the errors of a file, and changes nothing', async () => {
     const file = join(folder, 'wrong.json');
     await writeFile(
       file,

@@ -19,7 +19,7 @@ beforeEach(async () => {
   path = `/publishers/${me.publisherId}/controls`;
 });
 
-const shown = async (placement = 'checkout'): Promise<number[]> => {
+const shownIds = async (placement = 'checkout'): Promise<number[]> => {
   const answer = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${me.key}`,
@@ -31,7 +31,7 @@ const details = ({ body }: Reply) => (body as unknown as { error: { details: { p
 const noneAllowed = { categories: [], brands: [], advertisers: [], domains: [] };
 const none = { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] };
 
-test('rules are served as soon as the call has answered, are said whole, and end with an empty PUT', async () => {
+test('rules apply as soon as the call has returned, are returned in full, and end with an empty PUT', async () => {
   const rest = { allowed: noneAllowed, placements: {}, separate: { categories: false, competitors: [] } };
   const empty = { publisher_id: me.publisherId, blocked: none, ...rest };
   expect((await me.call('GET', path)).body.data).toEqual({ ...empty, floors: {}, offers: { total: 1, blocked: 0 } });
@@ -49,7 +49,7 @@ test('rules are served as soon as the call has answered, are said whole, and end
     },
     [{ path: '/', message: 'block every offer (1): nothing is shown' }],
   ]);
-  expect(await shown()).toEqual([]);
+  expect(await shownIds()).toEqual([]);
   const explained = await t.app.inject({
     method: 'POST',
     url: '/manage/v1/explain',
@@ -65,24 +65,24 @@ test('rules are served as soon as the call has answered, are said whole, and end
   const feed = await t.app.inject({ url: `/native/v3/catalog.json?api_key=${me.key}` });
   expect([feed.statusCode, feed.body]).toEqual([200, expect.not.stringContaining('Half off')]);
   expect((await me.call('PUT', path, {})).body).toMatchObject({ data: { ...empty, floors: {} }, warnings: [] });
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
   const { body } = await me.call('GET', '/audit?resource=controls');
   expect(body.data).toHaveLength(2);
 });
 
-test('a dry run says what would be blocked and saves nothing; a change needs the ETag that it names', async () => {
+test('a dry run reports what would be blocked and saves nothing; a change needs the current ETag', async () => {
   const rules = { blocked: { brands: ['farm'] } };
   const dry = await me.call('PUT', `${path}?dry_run=true`, rules);
   expect(dry.body).toMatchObject({ data: { offers: { total: 1, blocked: 1 } }, warnings: [{ path: '/' }] });
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
   const etag = String((await me.call('GET', path)).headers.etag);
   expect((await me.call('PUT', path, rules, { 'if-match': etag })).status).toBe(200);
   expect((await me.call('PUT', path, {}, { 'if-match': etag })).status).toBe(412);
-  expect(await shown()).toEqual([]);
+  expect(await shownIds()).toEqual([]);
   expect((await me.call('PUT', `${path}?dry_run=yes`, {})).status).toBe(400);
 });
 
-test('wrong fields are all named, and change nothing', async () => {
+test('invalid fields are all named, and change nothing', async () => {
   const reply = await me.call('PUT', path, {
     blocked: { domains: ['https://a.example', 'ok.example'], words: [' '], colours: [], offers: ['12', 0] },
     separate: { categories: 'yes', competitors: [null] },
@@ -104,10 +104,10 @@ test('wrong fields are all named, and change nothing', async () => {
   ]);
   for (const body of ['null', '[]', '"x"', '{"blocked":null}', '{"floors":[]}', '{"blocked":{"words":["a\\u0000"]}}'])
     expect([body, (await me.call('PUT', path, body)).status]).toEqual([body, 400]);
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another publisher neither reads nor sets them, and learns nothing of what exists by naming it', async () => {
+test('another publisher cannot read or set them, and learns nothing of existing rows by naming them', async () => {
   const stranger = await t.caller(await t.addPublisher());
   const marketer = await t.caller(me.publisherId, ['offers/management']);
   expect((await stranger.call('GET', path)).status).toBe(404);
@@ -120,10 +120,10 @@ test('another publisher neither reads nor sets them, and learns nothing of what 
     return [status, body.data.offers, body.warnings];
   });
   expect(await answers[0]).toEqual(await answers[1]);
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another process hears of them by itself', async () => {
+test('another process learns of them by itself', async () => {
   const store = await startCatalogStore({
     pool: t.pool,
     databaseUrl: t.databaseUrl,
@@ -144,7 +144,7 @@ test('another process hears of them by itself', async () => {
   }
 });
 
-test('the page sets them, asks before every offer is blocked, and is only read by analysts', async () => {
+test('the page sets them, asks before every offer is blocked, and is read-only for analysts', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
@@ -157,9 +157,9 @@ test('the page sets them, asks before every offer is blocked, and is only read b
     'separate.competitors': `Rival, ${ids.advertiser}`,
     floors: 'checkout = 2,5',
   };
-  const asked = await admin.post(page, typed);
-  expect([asked.statusCode, asked.body]).toEqual([422, expect.stringContaining('Save them nevertheless')]);
-  expect(await shown()).toEqual([ids.offer]);
+  const unconfirmed = await admin.post(page, typed);
+  expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining('Save them nevertheless')]);
+  expect(await shownIds()).toEqual([ids.offer]);
   expect((await admin.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
   expect((await me.call('GET', path)).body.data).toMatchObject({
     blocked: { ...none, words: ['half off', 'other'] },
@@ -167,10 +167,10 @@ test('the page sets them, asks before every offer is blocked, and is only read b
     floors: { checkout: 2.5 },
   });
   expect((await analyst.get(page)).body).toContain('These rules block every offer');
-  expect(await shown()).toEqual([]);
+  expect(await shownIds()).toEqual([]);
 });
 
-test('rules of a placement hold there alone, are explained with it, and checked before they are saved', async () => {
+test('rules of a placement apply only there, are explained with it, and checked before they are saved', async () => {
   const placements = { 'Check Out': { blocked: { brands: ['farm'] } }, thanks: { allowed: { categories: ['Shoes'] } } };
   const dry = await me.call('PUT', `${path}?dry_run=true`, { placements });
   expect(dry.body.warnings).toEqual([
@@ -185,7 +185,7 @@ test('rules of a placement hold there alone, are explained with it, and checked 
       thanks: { blocked: none, allowed: { ...noneAllowed, categories: ['Shoes'] } },
     },
   });
-  expect([await shown(), await shown('check-out'), await shown('thanks')]).toEqual([[ids.offer], [], []]);
+  expect([await shownIds(), await shownIds('check-out'), await shownIds('thanks')]).toEqual([[ids.offer], [], []]);
   const reason = async (placement: string) => {
     const payload = { placement };
     const headers = { authorization: `Bearer ${me.key}` };
@@ -198,16 +198,16 @@ test('rules of a placement hold there alone, are explained with it, and checked 
   });
   expect((await reason('thanks')).reason).toMatch(/^The publisher shows only some categories, and not “” at thanks\.$/);
   await me.call('PUT', path, { placements: { thanks: { blocked: {} } } });
-  expect([(await me.call('GET', path)).body.data.placements, await shown('thanks')]).toEqual([{}, [ids.offer]]);
+  expect([(await me.call('GET', path)).body.data.placements, await shownIds('thanks')]).toEqual([{}, [ids.offer]]);
   const wrong = await me.call('PUT', path, {
     placements: { '': {}, thanks: { allowed: { domains: ['a b'], offers: [1] } } },
   });
   expect(wrong.status).toBe(400);
 });
 
-test('what is allowed holds at once, and the form keeps the rules of other placements', async () => {
+test('allow lists apply at once, and the form keeps the rules of other placements', async () => {
   await me.call('PUT', path, { allowed: { advertisers: [ids.advertiser] }, floors: { checkout: 0 } });
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   expect((await user.get(page)).body).toContain(`href="${page}?placement=checkout"`);
@@ -219,11 +219,11 @@ test('what is allowed holds at once, and the form keeps the rules of other place
     floors: { checkout: 0 },
     placements: { checkout: { allowed: { categories: ['Shoes'] } } },
   });
-  expect([await shown(), await shown('thanks')]).toEqual([[], [ids.offer]]);
+  expect([await shownIds(), await shownIds('thanks')]).toEqual([[], [ids.offer]]);
   expect((await user.get(`${page}?placement=checkout`)).body).toContain('value="Shoes"');
 });
 
-test('a placement may be named like a member of every object', async () => {
+test("a placement may have the name of an object's built-in member", async () => {
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls?placement=constructor`;
   expect((await user.get(page)).statusCode).toBe(200);
@@ -236,13 +236,13 @@ test('a placement may be named like a member of every object', async () => {
   ]) {
     expect((await me.call('PUT', path, rules)).status).toBe(200);
     expect((await me.call('GET', path)).body.data).toMatchObject(rules);
-    expect([await shown('constructor'), await shown()]).toEqual([[], [ids.offer]]);
+    expect([await shownIds('constructor'), await shownIds()]).toEqual([[], [ids.offer]]);
   }
   await me.call('PUT', path, {});
-  expect(await shown('constructor')).toEqual([ids.offer]);
+  expect(await shownIds('constructor')).toEqual([ids.offer]);
 });
 
-test('domains below which anyone registers names are named before they are saved, by API and page', async () => {
+test('public suffixes are reported before they are saved, by API and page', async () => {
   const rules = {
     blocked: { domains: ['Co.Uk.', 'shop.co.uk', 'github.io', '203.0.113.9'] },
     allowed: { domains: ['example', 'xn--55qx5d.cn'] },
@@ -264,34 +264,34 @@ test('domains below which anyone registers names are named before they are saved
   );
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
-  const said = 'Anyone can register names below com: the rule holds for every page of such a name.';
+  const warning = 'Anyone can register names below com: the rule holds for every page of such a name.';
   const typed = { 'blocked.domains': 'com, shop.com' };
-  const [checked, asked] = [await user.post(page, { ...typed, _check: '1' }), await user.post(page, typed)];
-  expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(said)]);
-  expect([asked.statusCode, asked.body]).toEqual([422, expect.stringContaining(said)]);
-  expect(asked.body).toContain('Save them nevertheless');
+  const [checked, unconfirmed] = [await user.post(page, { ...typed, _check: '1' }), await user.post(page, typed)];
+  expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(warning)]);
+  expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining(warning)]);
+  expect(unconfirmed.body).toContain('Save them nevertheless');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ domains: [] });
   expect((await user.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
-  // Who has confirmed it once is not asked again.
+  // A confirmed warning does not appear again.
   expect((await user.post(page, { ...typed, 'blocked.words': 'never written' })).statusCode).toBe(303);
-  expect((await user.get(page)).body).toContain(said);
+  expect((await user.get(page)).body).toContain(warning);
 });
 
-test('the page says which placement is left without offers, whatever form is saved, and before it is', async () => {
+test('the page warns of a placement without offers, whatever form is saved, and before it is saved', async () => {
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const there = { placement: 'checkout', 'allowed.brands': 'Other' };
-  const said = 'At checkout these rules block every offer: nothing is shown there.';
-  const [checked, asked] = [await user.post(page, { ...there, _check: '1' }), await user.post(page, there)];
-  expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(said)]);
-  expect([asked.statusCode, asked.body]).toEqual([422, expect.stringContaining(said)]);
-  expect(await shown()).toEqual([ids.offer]);
+  const warning = 'At checkout these rules block every offer: nothing is shown there.';
+  const [checked, unconfirmed] = [await user.post(page, { ...there, _check: '1' }), await user.post(page, there)];
+  expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(warning)]);
+  expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining(warning)]);
+  expect(await shownIds()).toEqual([ids.offer]);
   expect((await user.post(page, { ...there, _confirmed: 'on' })).statusCode).toBe(303);
-  expect([await shown(), await shown('thanks')]).toEqual([[], [ids.offer]]);
+  expect([await shownIds(), await shownIds('thanks')]).toEqual([[], [ids.offer]]);
   const all = await user.post(page, { 'blocked.brands': 'Farm' });
   expect([all.statusCode, all.body]).toEqual([
     422,
     expect.stringContaining('These rules block every offer: nothing is'),
   ]);
-  expect(all.body).not.toContain(said);
+  expect(all.body).not.toContain(warning);
 });

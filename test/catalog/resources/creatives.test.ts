@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const boundary = 'the-boundary';
 
-/** Uploads a picture as a browser's form does. */
+/** Uploads a picture like a browser's form. */
 function upload(
   bytes: Buffer,
   type: string,
@@ -42,7 +42,7 @@ function upload(
 const reasonOf = (reply: Reply) =>
   (reply.body as unknown as { error: { details: { message: string }[] } }).error.details[0]?.message;
 
-test('pictures of one offer that are saved at once are all saved, and one of them is the primary', async () => {
+test('pictures of one offer that are saved concurrently are all saved, and one of them is the primary', async () => {
   const types = ['hero_image', 'hero_image', 'hero_image', 'hero_image', 'hero_image'];
   const replies = await Promise.all(types.map((creative_type) => upload(png, 'image/png', { creative_type })));
   expect(replies.map(({ status }) => status)).toEqual(types.map(() => 201));
@@ -78,12 +78,12 @@ describe('an upload', () => {
     expect(picture.rawPayload.equals(bytes)).toBe(true);
   });
 
-  test('that the camera turned is measured as it is seen', async () => {
+  test('with a rotation by the camera is measured as displayed', async () => {
     const turned = await sharp(png).withMetadata({ orientation: 6 }).jpeg().toBuffer();
     expect((await upload(turned, 'image/jpeg')).body.data).toMatchObject({ width: 30, height: 60 });
   });
 
-  test('of a drawing becomes a PNG; nothing outside of it is loaded, no script survives', async () => {
+  test('of a drawing becomes a PNG; external resources are not loaded, and no script survives', async () => {
     const namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"';
     const file = '<image xlink:href="file:///etc/passwd" width="40" height="20"/>';
     const svg = `<?xml version="1.0"?><svg ${namespaces} width="40" height="20">
@@ -100,7 +100,7 @@ describe('an upload', () => {
     expect([...pixels.subarray(60, 63)]).toEqual([255, 255, 255]);
   });
 
-  test('that lies about its type is refused with the reason', async () => {
+  test('with a false type is rejected with the reason', async () => {
     const lie = await upload(png, 'image/jpeg');
     expect(lie.status).toBe(400);
     expect(reasonOf(lie)).toBe('is declared as image/jpeg, but holds image/png');
@@ -110,7 +110,7 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from('%PDF-1.7'), 'application/octet-stream'))).toContain('is no picture');
   });
 
-  test('of a bomb is refused: 20,001 pixels wide, or few bytes that become too many pixels', async () => {
+  test('of a decompression bomb is rejected: 20,001 pixels wide, or few bytes with too many pixels', async () => {
     const wide = await sharp({ create: { width: 20_001, height: 1, channels: 3, background: '#000' } })
       .png()
       .toBuffer();
@@ -130,7 +130,7 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
   });
 
-  test('of a drawing that renders for minutes is refused after ten seconds, delaying no other', async () => {
+  test('of a drawing that renders for minutes is rejected after ten seconds, without delaying others', async () => {
     const steps = '<feMorphology radius="300"/><feGaussianBlur stdDeviation="300"/>'.repeat(40);
     const drawing =
       `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter>` +
@@ -139,7 +139,7 @@ describe('an upload', () => {
     expect((await upload(png, 'image/png')).status).toBe(201);
   }, 25_000);
 
-  test('of a picture that ends early is refused', async () => {
+  test('of a truncated picture is rejected', async () => {
     const noise = await sharp({
       create: {
         width: 300,
@@ -158,7 +158,7 @@ describe('an upload', () => {
     expect((await upload(Buffer.concat([png, Buffer.alloc(5 * 1024 * 1024)]), 'image/png')).status).toBe(413);
   });
 
-  test('with wrong or missing fields is refused, each named', async () => {
+  test('with invalid or missing fields is rejected, and each is named', async () => {
     const reply = await upload(png, 'image/png', { creative_type: 'banner', is_primary: 'yes' });
     expect(reply.status).toBe(400);
     expect(reply.body).toMatchObject({
@@ -169,7 +169,7 @@ describe('an upload', () => {
     });
   });
 
-  test('is made once for each Idempotency-Key', async () => {
+  test('is created once for each Idempotency-Key', async () => {
     const [first, second] = await Promise.all(
       [1, 2].map(() => upload(png, 'image/png', {}, { 'idempotency-key': 'up-1' })),
     );
@@ -196,7 +196,7 @@ describe('creatives of an offer', () => {
       (await me.call('GET', `/creatives?offer_id=${offerId}&is_primary=true`)).body.data as unknown as { id: number }[]
     ).map(({ id }) => id);
 
-  test('have one primary: the first, then the one that is made it; when it goes, the oldest that is left', async () => {
+  test('have one primary: the first, then the one that is marked; after its removal, the oldest remaining', async () => {
     const first = await add({});
     const second = await add({});
     expect(await primary()).toEqual([first.id]);
@@ -208,7 +208,7 @@ describe('creatives of an offer', () => {
     expect(await primary()).toEqual([first.id]);
   });
 
-  /** Removes a picture while another process, which has locked the offer and pictures of it, makes a change. */
+  /** Removes a picture while another process, which has locked the offer and its pictures, makes a change. */
   async function removeBeside(id: unknown, locked: unknown[], change: string): Promise<number> {
     const other = await t.pool.connect();
     try {
@@ -226,14 +226,14 @@ describe('creatives of an offer', () => {
     }
   }
 
-  test('have a primary when it is removed while the next one is', async () => {
+  test('have a primary when one is removed while the next one is', async () => {
     const [first, second, third] = [await add({}), await add({}), await add({})];
     const removal = `update creatives set deleted_at = now() where id = ${second.id}`;
     expect(await removeBeside(first.id, [second.id], removal)).toBe(204);
     expect(await primary()).toEqual([third.id]);
   });
 
-  test('have a primary when it is removed while another is added', async () => {
+  test('have a primary when one is removed while another is added', async () => {
     const { id } = await add({});
     const addition = `insert into creatives (offer_id, creative_type, url, type, width, height)
       values (${offerId}, 'offer_image', 'https://cdn.example/b.png', 'png', 9, 9)`;
@@ -241,7 +241,7 @@ describe('creatives of an offer', () => {
     expect(await primary()).toHaveLength(1);
   });
 
-  test('get a primary again where a removed one still counts as it', async () => {
+  test('get a primary again if a removed one still counts as primary', async () => {
     const [first, second] = [await add({}), await add({})];
     await t.pool.query('update creatives set deleted_at = now() where id = $1', [first.id]);
     expect((await me.call('DELETE', `/creatives/${second.id}`)).status).toBe(204);
@@ -250,7 +250,7 @@ describe('creatives of an offer', () => {
     expect(await primary()).toEqual([third.id]);
   });
 
-  test('that were uploaded keep their picture; those elsewhere need a URL', async () => {
+  test('keep their uploaded picture; external ones need a URL', async () => {
     const { body } = await upload(png, 'image/png');
     expect((await me.call('PATCH', `/creatives/${body.data.id}`, { width: 5 })).status).toBe(400);
     expect(

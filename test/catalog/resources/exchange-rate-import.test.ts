@@ -84,7 +84,7 @@ test.each([
   expect(await stored()).toEqual(['JPY 2026-11-20 161.5', 'USD 2026-11-20 1.08']);
 });
 
-test('decimal commas are read only where the call says so, and signs for thousands never', async () => {
+test('decimal commas are read only if the call says so, and thousands separators never', async () => {
   const file = 'currency;rate;valid_from\nUSD;1,085;2026-11-20\n';
   const refused = await send(file, '?base=EUR');
   expect(refused.status).toBe(400);
@@ -123,7 +123,7 @@ test.each([
   expect(await stored()).toEqual(['GBP 2026-11-20 0.85']);
 });
 
-test('two rates of one currency and day are refused unless they are equal', async () => {
+test('two rates for the same currency and day are rejected unless they are equal', async () => {
   const twice = (rate: string) => `currency,rate,valid_from\nUSD,1.08,2026-11-20\nUSD,${rate},2026-11-20\n`;
   expect(errorOf(await send(twice('1.09'), '?base=EUR')).details).toEqual([
     { path: '/lines/3/rate', message: 'differs from the rate of that day in line 2' },
@@ -131,7 +131,7 @@ test('two rates of one currency and day are refused unless they are equal', asyn
   expect((await send(twice('1.080'), '?base=EUR')).body.data).toMatchObject({ changed: 1, duplicates: 1, bad: 0 });
 });
 
-test('the base is never guessed, and another one than the stored replaces all rates or none', async () => {
+test('the base is never guessed, and a base other than the stored one replaces all rates or none', async () => {
   expect(errorOf(await send(list)).details).toEqual([
     { path: '/querystring/base', message: 'is required: the currency that the rates are for one unit of' },
   ]);
@@ -169,7 +169,7 @@ test('a publisher has at most 20,000 rates', async () => {
   expect([answer.status, errorOf(answer).message]).toEqual([400, expect.stringContaining('20000 rates')]);
 });
 
-test('rates of another publisher are neither changed nor seen', async () => {
+test('rates of another publisher are neither changed nor visible', async () => {
   const other = await t.caller(await t.addPublisher());
   await send(list, '?base=EUR');
   expect((await other.call('GET', '/exchange-rates')).body.data.rates).toEqual([]);

@@ -53,7 +53,7 @@ test('rates are stored, listed by currency with the latest first, and replaced a
   ]);
 });
 
-test('rates are served from memory as soon as the call has answered, in this and in other processes', async () => {
+test('rates are served from memory as soon as the call has returned, in this and other processes', async () => {
   const today = dayOf(Date.now());
   const dated = (valid_from: string, rate: number) => ({ currency: 'USD', rate, valid_from });
   await me.call('PUT', path, {
@@ -64,10 +64,10 @@ test('rates are served from memory as soon as the call has answered, in this and
   const rates = publisher?.exchangeRates;
   const exchange = rates && exchangeOn(rates, 'USD', 'EUR', today);
   expect(exchange && exchangeMicros(10_000_000n, exchange)).toBe(5_000_000n);
-  expect(rates?.byCurrency.get('USD')).toHaveLength(2); // those of the past are not kept in memory
+  expect(rates?.byCurrency.get('USD')).toHaveLength(2); // past rates are not kept in memory
 });
 
-test('wrong rates are all named, and change nothing', async () => {
+test('invalid rates are all named, and change nothing', async () => {
   await me.call('PUT', path, { base: 'EUR', rates: [usd] });
   const wrong = [
     { ...usd, currency: 'EUR' },
@@ -104,7 +104,7 @@ test('wrong rates are all named, and change nothing', async () => {
   expect((await me.call('GET', path)).body.data.rates).toEqual([usd]);
 });
 
-test('a change needs the ETag that it names, and the permission for settings', async () => {
+test('a change needs the current ETag, and the permission for settings', async () => {
   const { headers } = await me.call('GET', path);
   const match = { 'if-match': String(headers.etag) };
   expect((await me.call('PUT', path, { base: 'EUR', rates: [usd] }, match)).status).toBe(200);
@@ -123,7 +123,7 @@ test('rates belong to one publisher', async () => {
   expect((await me.call('GET', path)).body.data).toMatchObject({ base: 'EUR', rates: [usd] });
 });
 
-test('the reporting currency of a publisher is a currency, or none', async () => {
+test('the reporting currency of a publisher is a currency or null', async () => {
   const publisher = `/publishers/${me.publisherId}`;
   expect((await me.call('GET', publisher)).body.data.reporting_currency).toBeNull();
   for (const wrong of ['eur', 'EURO', 'XXX', ''])

@@ -26,39 +26,39 @@ const file = async (name: string, content: string): Promise<string> => {
   return path;
 };
 const publisher = () => String(t.publisher.id);
-const shown = async () => JSON.parse((await run('show', publisher())).out) as { base: string; rates: object[] };
+const currentRates = async () => JSON.parse((await run('show', publisher())).out) as { base: string; rates: object[] };
 
-test('exchange rates are set from JSON, shown as they are set, and set again from what was shown', async () => {
+test('exchange rates are set from JSON, printed in the same format, and can be set again from the output', async () => {
   const rates = { base: 'EUR', rates: [{ currency: 'USD', rate: 1.08, valid_from: '2026-11-01' }] };
   expect((await run('set', publisher(), await file('rates.json', JSON.stringify(rates)))).code).toBe(0);
-  expect(await shown()).toEqual(rates);
+  expect(await currentRates()).toEqual(rates);
   const { out } = await run('show', publisher());
   expect((await run('set', publisher(), await file('again.json', out))).code).toBe(0);
-  expect(await shown()).toEqual(rates);
+  expect(await currentRates()).toEqual(rates);
 });
 
-test('a CSV file is checked by a dry run, imported, and replaces the others where it says so', async () => {
+test('a CSV file is checked by a dry run, imported, and replaces other rates if requested', async () => {
   const path = await file('rates.csv', 'date;USD;JPY\n2026-11-20;1,09;161,5\n');
   const check = await run('import', publisher(), path, '--decimal-comma', '--dry-run');
   expect(check.code, check.err).toBe(0);
   expect(check.out).toContain('Would store 2 rates for one EUR; 0 removed.');
   expect(check.out).toContain('line 2: valid_from=2026-11-20  USD=1.09  JPY=161.5');
-  expect((await shown()).rates).toHaveLength(1);
+  expect((await currentRates()).rates).toHaveLength(1);
   expect((await run('import', publisher(), path, '--decimal-comma')).out).toBe(
     'Stored 2 rates for one EUR; 0 removed.\n',
   );
-  expect((await shown()).rates).toHaveLength(3);
+  expect((await currentRates()).rates).toHaveLength(3);
   const replaced = await run('import', publisher(), path, '--decimal-comma', '--replace');
   expect(replaced.out).toBe('Stored 0 rates for one EUR; 1 removed.\n');
 });
 
-test('what is wrong is named with its line, and nothing is stored', async () => {
-  const before = await shown();
+test('errors are reported with their line, and nothing is stored', async () => {
+  const before = await currentRates();
   const wrong = await run('import', publisher(), await file('wrong.csv', 'date,USD\n01/02/2026,1.08\n'));
   expect(wrong.code).not.toBe(0);
   expect(wrong.err).toMatch(/lines\/2.*must be a day/);
   expect((await run('import', publisher(), join(folder, 'none.csv'))).err).toMatch(/ENOENT/);
   expect((await run('import', 'shop', 'rates.csv')).code).toBe(2);
   expect((await run('show')).code).toBe(2);
-  expect(await shown()).toEqual(before);
+  expect(await currentRates()).toEqual(before);
 });

@@ -17,7 +17,7 @@ const details = (reply: { body: object }) =>
   (reply.body as { error: { details: { path: string; message: string }[] } }).error.details;
 
 describe('an offer', () => {
-  test('is served by fetch-offers as soon as the call that made it has answered, and as it was changed', async () => {
+  test('is served by fetch-offers as soon as the call that created or changed it has returned', async () => {
     const fetchOffers = async () => {
       const answer = await t.app.inject({
         method: 'POST',
@@ -33,7 +33,7 @@ describe('an offer', () => {
     expect(await fetchOffers()).toEqual([]);
   });
 
-  test('over a limit is refused with each field named, over the ideal it is saved with a warning', async () => {
+  test('over a limit is rejected with each field named, over the ideal length it is saved with a warning', async () => {
     const reply = await me.call('POST', '/offers', {
       campaign_id: ids.campaign,
       title: 'x'.repeat(91),
@@ -54,7 +54,7 @@ describe('an offer', () => {
     ]);
   });
 
-  test('has its terms made harmless when they are saved', async () => {
+  test('has its terms sanitised when they are saved', async () => {
     const terms = '<p onclick="x()">Fine <script>alert(1)</script><a href="javascript:alert(1)">print</a></p>';
     const { body } = await me.call('PATCH', `/offers/${ids.offer}`, { terms_and_conditions: terms });
     expect(body.data.terms_and_conditions).toBe(
@@ -71,7 +71,7 @@ describe('an offer', () => {
     expect(details(reply)).toEqual([{ path: '/title', message: 'holds characters that cannot be stored' }]);
   });
 
-  test('can be sent back as it was got, and stays in its campaign', async () => {
+  test('can be sent back as received, and stays in its campaign', async () => {
     const { body } = await me.call('GET', `/offers/${ids.offer}`);
     expect((await me.call('PUT', `/offers/${ids.offer}`, body.data)).status).toBe(200);
     const other = await me.call('POST', '/campaigns', {
@@ -90,8 +90,8 @@ describe('an offer', () => {
   });
 });
 
-describe('PUT replaces: what it leaves out gets its default', () => {
-  test('and PATCH keeps it', async () => {
+describe('PUT replaces: missing fields get their default', () => {
+  test('while PATCH keeps them', async () => {
     const path = `/campaigns/${ids.campaign}`;
     await me.call('PATCH', path, { priority: 7, tags: ['food'], payout_amount: 1.25, rules: { force_priority: true } });
     expect((await me.call('PATCH', path, { weight: 3 })).body.data).toMatchObject({
@@ -111,7 +111,7 @@ describe('PUT replaces: what it leaves out gets its default', () => {
 });
 
 describe('two people change the same offer', () => {
-  test('412: the second, who names the state that was seen, is told what has become of it', async () => {
+  test('412: the second user, who sends an outdated ETag, gets the current state', async () => {
     const path = `/offers/${ids.offer}`;
     const etag = String((await me.call('GET', path)).headers.etag);
     const first = await me.call('PATCH', path, { title: 'First' }, { 'if-match': etag });
@@ -130,7 +130,7 @@ describe('two people change the same offer', () => {
     expect((await me.call('GET', path)).body.data.title).toBe('Second');
   });
 
-  test('of 8 at once with the same ETag exactly one wins', async () => {
+  test('of 8 concurrent changes with the same ETag exactly one wins', async () => {
     const path = `/offers/${ids.offer}`;
     const etag = String((await me.call('GET', path)).headers.etag);
     const replies = await Promise.all(
@@ -139,7 +139,7 @@ describe('two people change the same offer', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
   });
 
-  test('304: who has the newest state gets no body', async () => {
+  test('304: a client with the current state gets no body', async () => {
     const { headers } = await me.call('GET', `/offers/${ids.offer}`);
     expect(
       (await me.call('GET', `/offers/${ids.offer}`, undefined, { 'if-none-match': String(headers.etag) })).status,
@@ -148,7 +148,7 @@ describe('two people change the same offer', () => {
 });
 
 describe('a theme', () => {
-  test('is refused User Selected Perks in a single offer unit', async () => {
+  test('is rejected with User Selected Perks in a single offer unit', async () => {
     const reply = await me.call('POST', '/themes', { name: 'One', unit: 'sou', usp_enabled: true });
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([{ path: '/usp_enabled', message: expect.stringContaining('multi offer unit') }]);
@@ -157,42 +157,42 @@ describe('a theme', () => {
     expect((await me.call('PATCH', `/themes/${theme.body.data.id}`, { unit: 'sou' })).status).toBe(400);
   });
 
-  test('has a key that is unique: given, or made of its name', async () => {
+  test('has a unique key: a given one, or one generated from its name', async () => {
     const make = (fields: object) => me.call('POST', '/themes', { unit: 'mou', ...fields });
-    const given = await make({ name: 'Night', key: ' Dark_Mode ' });
-    expect(given.body.data.key).toBe('dark-mode');
-    const made = await make({ name: 'Dark mode' });
-    expect(made.body.data.key).toBe('dark-mode-2');
+    const withKey = await make({ name: 'Night', key: ' Dark_Mode ' });
+    expect(withKey.body.data.key).toBe('dark-mode');
+    const generated = await make({ name: 'Dark mode' });
+    expect(generated.body.data.key).toBe('dark-mode-2');
     expect((await make({ name: '2024' })).body.data.key).toBe('theme-2024');
     expect((await make({ name: '夜 & Tag!' })).body.data.key).toBe('夜-tag');
     expect((await make({ name: '***' })).body.data.key).toBe('theme');
-    const taken = await make({ name: 'Other', key: 'dark-mode' });
-    expect([taken.status, details(taken)]).toEqual([409, [{ path: '/key', message: 'is taken' }]]);
+    const conflict = await make({ name: 'Other', key: 'dark-mode' });
+    expect([conflict.status, details(conflict)]).toEqual([409, [{ path: '/key', message: 'is taken' }]]);
     for (const key of ['42', 'a/b', '<b>', 'x'.repeat(65)]) {
       const refused = await make({ name: 'Odd', key });
       expect([refused.status, details(refused)[0]?.path], key).toEqual([400, '/key']);
     }
-    const { id } = given.body.data;
+    const { id } = withKey.body.data;
     expect((await me.call('PATCH', `/themes/${id}`, { name: 'Dusk' })).body.data.key).toBe('dark-mode');
     expect((await me.call('PUT', `/themes/${id}`, { name: 'Dusk', unit: 'mou' })).body.data.key).toBe('dark-mode');
     expect((await me.call('DELETE', `/themes/${id}`)).status).toBe(204);
     expect((await make({ name: 'Again', key: 'dark-mode' })).status).toBe(201);
   });
 
-  test('never keeps an API key of the body as its key', async () => {
+  test('never stores an API key of the body as its key', async () => {
     const body = { name: 'Quiet', unit: 'mou', key: me.key };
     const reply = await t.app.inject({ method: 'POST', url: '/manage/v1/themes', payload: body });
     expect([reply.statusCode, reply.json().data.key]).toEqual([201, 'quiet']);
   });
 
-  test('made at once with others of the same name gets a key of its own', async () => {
+  test('created concurrently with others of the same name gets its own key', async () => {
     const replies = await Promise.all(
       Array.from({ length: 6 }, () => me.call('POST', '/themes', { name: 'Twin', unit: 'sou' })),
     );
     expect(new Set(replies.map(({ body }) => body.data.key)).size).toBe(6);
   });
 
-  test('takes the settings and styles that exist, of their types', async () => {
+  test('accepts existing settings and styles with their types', async () => {
     const reply = await me.call('POST', '/themes', {
       name: 'Odd',
       unit: 'mou',
@@ -225,7 +225,7 @@ describe('a theme', () => {
     ]);
   });
 
-  test('that becomes the default takes that from the one that was', async () => {
+  test('that becomes the default replaces the previous default', async () => {
     const { body } = await me.call('POST', '/themes', { name: 'New', unit: 'sou', is_default: true });
     expect((await me.call('GET', `/themes/${ids.theme}`)).body.data.is_default).toBe(false);
     const list = await me.call('GET', '/themes?is_default=true');
@@ -257,7 +257,7 @@ describe('removal', () => {
     expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'Campaign not found' }]);
   });
 
-  test('is undone for 30 days: a campaign comes back with the offers that it paused', async () => {
+  test('can be undone for 30 days: a campaign is restored with the offers that it paused', async () => {
     const paused = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: 'Paused', active: false });
     const before = (await me.call('GET', `/campaigns/${ids.campaign}`)).body.data;
     const restore = (path: string) => me.call('POST', `/${path}/restore`);
@@ -283,7 +283,7 @@ describe('removal', () => {
     expect((await stranger.call('POST', `/offers/${ids.offer}/restore`)).status).toBe(404);
   });
 
-  test('of a theme whose key was taken meanwhile cannot be undone', async () => {
+  test('of a theme whose key is in use again cannot be undone', async () => {
     const key = (await me.call('GET', `/themes/${ids.theme}`)).body.data.key;
     await me.call('PATCH', '/placements/checkout', { theme_id: null });
     await me.call('DELETE', `/themes/${ids.theme}`);
@@ -316,7 +316,7 @@ describe('a campaign', () => {
 });
 
 describe('a placement', () => {
-  test('is kept under the name that calls are counted under', async () => {
+  test('is stored under the name that requests are counted under', async () => {
     const { status, body } = await me.call('POST', '/placements', { name: ' Order  Done_Page ' });
     expect(status).toBe(201);
     expect(body.data).toMatchObject({ name: 'order-done-page', auto_created: false });
@@ -327,7 +327,7 @@ describe('a placement', () => {
 });
 
 describe('publishers', () => {
-  test('201: an operator makes one, with an SDK id of its own; 403 for others', async () => {
+  test('201: an operator creates one with its own SDK id; 403 for others', async () => {
     const { status, body } = await t.operator.call('POST', '/publishers', {
       name: 'Shop',
       usp_enabled: true,
@@ -342,7 +342,7 @@ describe('publishers', () => {
     expect((await me.call('POST', '/publishers', { name: 'Mine' })).status).toBe(403);
   });
 
-  test('only an operator enables perks, wallet and offerwall; the rest a publisher sets', async () => {
+  test('only an operator enables perks, wallet and offerwall; a publisher sets the rest', async () => {
     const path = `/publishers/${me.publisherId}`;
     for (const field of ['usp_enabled', 'wallet_enabled', 'offerwall_enabled']) {
       const denied = await me.call('PATCH', path, { [field]: true });
@@ -362,7 +362,7 @@ describe('publishers', () => {
     expect((await me.call('PATCH', path, { time_zone: 'Mars/Olympus' })).status).toBe(400);
   });
 
-  test('a publisher sees itself, an operator sees all and acts for any', async () => {
+  test('a publisher sees itself, and an operator sees and acts for all', async () => {
     const listed = (await me.call('GET', '/publishers')).body.data as unknown as { id: number }[];
     expect(listed.map(({ id }) => id)).toEqual([me.publisherId]);
     expect(((await t.operator.call('GET', '/publishers')).body.data as unknown as unknown[]).length).toBeGreaterThan(1);
@@ -383,11 +383,11 @@ test("a publisher's own privacy text is shown as text", async () => {
   expect(page.body).toContain('<p dir="auto">We keep &lt;b&gt;little&lt;/b&gt;.</p>\n<p dir="auto">Ask us.</p>');
 });
 
-test('an operator serves a campaign to another publisher, and no more', async () => {
+test('an operator serves a campaign to another publisher, with overrides', async () => {
   const other = await t.caller(await t.addPublisher());
   const path = `/campaigns/${ids.campaign}/publishers`;
   const asOperator = `?publisher_id=${me.publisherId}`;
-  const shown = async () => {
+  const shownIds = async () => {
     const answer = await t.app.inject({
       method: 'POST',
       url: `/native/v4/offers.json?api_key=${other.key}`,
@@ -395,16 +395,16 @@ test('an operator serves a campaign to another publisher, and no more', async ()
     });
     return answer.json().data.count;
   };
-  expect(await shown()).toBe(0);
+  expect(await shownIds()).toBe(0);
   expect((await me.call('PUT', `${path}/${other.publisherId}`, {})).status).toBe(403);
   const caps = [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 60 }];
-  const made = await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, {
+  const provision = await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, {
     payout_amount: 0.5,
     frequency_caps: caps,
   });
-  expect(made.status).toBe(200);
-  expect(made.body.data).toMatchObject({ active: true, payout_amount: 0.5, priority: null, frequency_caps: caps });
-  expect(await shown()).toBe(1);
+  expect(provision.status).toBe(200);
+  expect(provision.body.data).toMatchObject({ active: true, payout_amount: 0.5, priority: null, frequency_caps: caps });
+  expect(await shownIds()).toBe(1);
   expect((await me.call('GET', path)).body.data).toEqual([expect.objectContaining({ publisher_id: me.publisherId })]);
   expect((await t.operator.call('GET', `${path}${asOperator}`)).body.data).toHaveLength(2);
   expect((await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { total_caps: [{}] })).status).toBe(
@@ -412,10 +412,10 @@ test('an operator serves a campaign to another publisher, and no more', async ()
   );
   expect((await t.operator.call('PUT', `${path}/999999999${asOperator}`, {})).status).toBe(404);
   await t.operator.call('PUT', `${path}/${other.publisherId}${asOperator}`, { active: false });
-  expect(await shown()).toBe(0);
+  expect(await shownIds()).toBe(0);
 });
 
-test('a share of the sale is never more than all of it, at any publisher', async () => {
+test('a share of the sale never exceeds the sale, at any publisher', async () => {
   const other = await t.addPublisher();
   const path = `/campaigns/${ids.campaign}/publishers/${other}?publisher_id=${me.publisherId}`;
   const payout = async (payoutAmount: number) =>
@@ -463,12 +463,12 @@ describe('the default placement of a publisher', () => {
 
   beforeEach(() => t.operator.call('PATCH', publisher(), { offerwall_enabled: true }));
 
-  test('is none at first: fetches that name no placement are refused, and told of the setting', async () => {
+  test('is null at first: fetches without a placement are rejected with a hint to the setting', async () => {
     expect((await me.call('GET', publisher())).body.data.default_placement).toBeNull();
     expect([...new Set(await answersOf())]).toEqual([expect.stringContaining('"default_placement"')]);
   });
 
-  test('is normalised, and used by every fetch that names none; that it is taken away counts at once', async () => {
+  test('is normalised, and used by every fetch without a placement; its removal applies at once', async () => {
     const set = await me.call('PATCH', publisher(), { default_placement: ' Order_Receipt ' });
     expect(set.body.data.default_placement).toBe('order-receipt');
     expect(new Set(await answersOf())).toEqual(new Set(['200']));

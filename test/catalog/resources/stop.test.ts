@@ -20,7 +20,7 @@ beforeEach(async () => {
   ids = await addCatalogue(me);
 });
 
-const shown = async (): Promise<number[]> => {
+const shownIds = async (): Promise<number[]> => {
   const answer = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${me.key}`,
@@ -50,7 +50,7 @@ test.each([
         ...(kind === 'campaign' && { delivery_state: 'stopped' }),
       },
     ]);
-    expect(await shown()).toEqual([]);
+    expect(await shownIds()).toEqual([]);
     const explained = await t.app.inject({
       method: 'POST',
       url: '/manage/v1/explain',
@@ -63,16 +63,16 @@ test.each([
     expect((await me.call('GET', `/${path}?stopped=true`)).body.data).toEqual([body.data]);
     const resumed = await me.call('POST', `/${path}/${ids[kind]}/resume`);
     expect(resumed.body.data).toEqual({ ...before, updated_at: expect.any(String) });
-    expect(await shown()).toEqual([ids.offer]);
+    expect(await shownIds()).toEqual([ids.offer]);
   },
 );
 
-test('repeats change nothing, and the audit log says who stopped and resumed', async () => {
-  const one = `/offers/${ids.offer}`;
-  const stopped = await me.call('POST', `${one}/stop`);
-  expect((await me.call('POST', `${one}/stop`)).body).toEqual(stopped.body);
-  const resumed = await me.call('POST', `${one}/resume`);
-  expect((await me.call('POST', `${one}/resume`)).body).toEqual(resumed.body);
+test('repeated calls change nothing, and the audit log says who stopped and resumed', async () => {
+  const offerPath = `/offers/${ids.offer}`;
+  const stopped = await me.call('POST', `${offerPath}/stop`);
+  expect((await me.call('POST', `${offerPath}/stop`)).body).toEqual(stopped.body);
+  const resumed = await me.call('POST', `${offerPath}/resume`);
+  expect((await me.call('POST', `${offerPath}/resume`)).body).toEqual(resumed.body);
   const { body } = await me.call('GET', `/audit?resource=offers&resource_id=${ids.offer}&sort=id`);
   const entries = body.data as unknown as { action: string; actor_label: string }[];
   expect(entries.map(({ action, actor_label: label }) => [action, label])).toEqual([
@@ -83,37 +83,37 @@ test('repeats change nothing, and the audit log says who stopped and resumed', a
 });
 
 test('a paused offer that was stopped is paused when it is resumed; changes do not show a stopped one', async () => {
-  const one = `/offers/${ids.offer}`;
-  await me.call('POST', `${one}/stop`);
-  await me.call('PATCH', one, { active: false });
-  await me.call('PATCH', one, { active: true, title: 'New' });
-  expect(await shown()).toEqual([]);
-  const { body } = await me.call('GET', one);
-  expect((await me.call('PUT', one, body.data)).body.data).toMatchObject({ stopped: true, title: 'New' });
-  const lifted = await me.call('PATCH', one, { stopped: false });
+  const offerPath = `/offers/${ids.offer}`;
+  await me.call('POST', `${offerPath}/stop`);
+  await me.call('PATCH', offerPath, { active: false });
+  await me.call('PATCH', offerPath, { active: true, title: 'New' });
+  expect(await shownIds()).toEqual([]);
+  const { body } = await me.call('GET', offerPath);
+  expect((await me.call('PUT', offerPath, body.data)).body.data).toMatchObject({ stopped: true, title: 'New' });
+  const lifted = await me.call('PATCH', offerPath, { stopped: false });
   expect(lifted.status).toBe(400);
-  await me.call('PATCH', one, { active: false });
-  expect((await me.call('POST', `${one}/resume`)).body.data).toMatchObject({ active: false });
-  expect(await shown()).toEqual([]);
+  await me.call('PATCH', offerPath, { active: false });
+  expect((await me.call('POST', `${offerPath}/resume`)).body.data).toMatchObject({ active: false });
+  expect(await shownIds()).toEqual([]);
 });
 
 test('another publisher, a key without the permission and a body with fields stop nothing', async () => {
   const stranger = await t.caller(await t.addPublisher());
   const reader = await t.caller(me.publisherId, ['reports']);
   for (const path of ['offers', 'campaigns', 'advertisers']) {
-    const one = `/${path}/${ids[path.slice(0, -1)]}`;
+    const rowPath = `/${path}/${ids[path.slice(0, -1)]}`;
     for (const action of ['stop', 'resume']) {
-      expect((await stranger.call('POST', `${one}/${action}`)).status).toBe(404);
-      expect((await reader.call('POST', `${one}/${action}`)).status).toBe(403);
-      expect((await me.call('POST', `${one}/${action}`, { for: 'an hour' })).status).toBe(400);
+      expect((await stranger.call('POST', `${rowPath}/${action}`)).status).toBe(404);
+      expect((await reader.call('POST', `${rowPath}/${action}`)).status).toBe(403);
+      expect((await me.call('POST', `${rowPath}/${action}`, { for: 'an hour' })).status).toBe(400);
     }
     for (const id of ['0', '-1', '1e3', '99999999999', 'x'])
       expect((await me.call('POST', `/${path}/${id}/stop`)).status).toBe(404);
   }
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another process hears of it by itself', async () => {
+test('another process learns of it by itself', async () => {
   const store = await startCatalogStore({
     pool: t.pool,
     databaseUrl: t.databaseUrl,
@@ -138,14 +138,14 @@ test('perkwire stop and resume do the same, and a mistyped call says what to nam
   const env = { PERKWIRE_URL: `http://127.0.0.1:${port}`, PERKWIRE_KEY: me.key };
   const stop = ['stop', 'offer', String(ids.offer)];
   expect(await runCommand(stop, env)).toEqual({ code: 0, out: 'Offer stopped.\n', err: '' });
-  expect(await shown()).toEqual([]);
+  expect(await shownIds()).toEqual([]);
   expect(await runCommand(['resume', ...stop.slice(1)], env)).toEqual({ code: 0, out: 'Offer resumed.\n', err: '' });
-  expect(await shown()).toEqual([ids.offer]);
+  expect(await shownIds()).toEqual([ids.offer]);
   for (const args of [['stop'], ['stop', 'offer'], ['stop', 'constructor', '1'], ['stop', 'offer', '../1']])
     expect(await runCommand(args, env)).toMatchObject({ code: 2, err: expect.stringContaining('offer, campaign') });
 });
 
-test('the pages of offer, campaign and advertiser stop after a question, say who stopped, and resume', async () => {
+test('the pages of offer, campaign and advertiser stop after confirmation, say who stopped, and resume', async () => {
   const manager = await signInAs(t, 'manager', me.publisherId);
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   const base = `/dashboard/p/${me.publisherId}`;
@@ -154,13 +154,13 @@ test('the pages of offer, campaign and advertiser stop after a question, say who
     expect((await manager.get(page)).body).toMatch(/data-confirm="[^"]+"[^>]+data-confirm-button="Stop at once"/);
     expect((await analyst.post(`${page}/stop`)).statusCode).toBe(403);
     expect((await manager.post(`${page}/stop`)).headers.location).toContain(page);
-    expect(await shown()).toEqual([]);
+    expect(await shownIds()).toEqual([]);
     expect((await analyst.get(page)).body).toMatch(/<strong>Stopped<\/strong> by manager-\d+@example.com/);
     expect((await analyst.get(page)).body).not.toContain('End the stop');
     expect((await manager.get(`${base}/${kind}s`)).body).toContain('<span class="badge bad">Stopped</span>');
-    const said = kind === 'offer' ? '<strong>Stopped</strong>' : `Its ${kind} is stopped`;
-    expect((await manager.get(`${base}/offers/${ids.offer}`)).body).toContain(said);
+    const stoppedText = kind === 'offer' ? '<strong>Stopped</strong>' : `Its ${kind} is stopped`;
+    expect((await manager.get(`${base}/offers/${ids.offer}`)).body).toContain(stoppedText);
     await manager.post(`${page}/resume`);
-    expect(await shown()).toEqual([ids.offer]);
+    expect(await shownIds()).toEqual([ids.offer]);
   }
 });

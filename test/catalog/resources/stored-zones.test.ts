@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** As earlier releases stored them. */
+/** Time zones as earlier releases stored them. */
 const storePublisherZone = (zone: string) =>
   t.pool.query('update publishers set time_zone = $2 where id = $1', [me.publisherId, zone]);
 const hours = [{ days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '24:00' }];
@@ -48,7 +48,7 @@ test.each([
   expect((await admin.get(settings)).body).not.toContain('read differently');
 });
 
-test('a campaign whose stored schedule names an abbreviation is delivered and can be saved', async () => {
+test('a campaign whose stored schedule has an abbreviation is delivered and can be saved', async () => {
   const isShown = async (): Promise<boolean> => {
     const answer = await t.app.inject({
       method: 'POST',
@@ -74,8 +74,11 @@ test('a campaign whose stored schedule names an abbreviation is delivered and ca
   expect((await me.call('PATCH', path, { rules: { schedule: { time_zone: 'CET', hours } } })).status).toBe(200);
   const refused = await me.call('PATCH', path, { rules: { schedule: { time_zone: 'IST', hours } } });
   expect(details(refused)).toEqual(['/rules/schedule/time_zone']);
-  const made = { advertiser_id: ids.advertiser, name: 'New', landing_url: 'https://shop.example/' };
-  const refusedNew = await me.call('POST', '/campaigns', { ...made, rules: { schedule: { time_zone: 'CET', hours } } });
+  const fields = { advertiser_id: ids.advertiser, name: 'New', landing_url: 'https://shop.example/' };
+  const refusedNew = await me.call('POST', '/campaigns', {
+    ...fields,
+    rules: { schedule: { time_zone: 'CET', hours } },
+  });
   expect(details(refusedNew)).toEqual(['/rules/schedule/time_zone']);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = await admin.get(`/dashboard/p/${me.publisherId}${path}`);

@@ -25,7 +25,7 @@ const publisherPermissions: Permission[] = [
 ];
 
 export type ManagementApp = TestApp & {
-  /** A key of a publisher, and calls with it. */
+  /** Creates a key of a publisher, and returns calls with it. */
   caller: (publisherId: number, permissions?: readonly Permission[]) => Promise<Caller>;
   addPublisher: (name?: string) => Promise<number>;
   operator: Caller;
@@ -68,7 +68,7 @@ const callWith =
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      // Each call from an address of its own: the limit on failures is not what is tested here.
+      // Each call has its own address, because the limit on failures is not tested here.
       remoteAddress: `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses & 255}`,
       ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
     });
@@ -79,7 +79,7 @@ const callWith =
     } as Reply;
   };
 
-/** Bodies that make one row of each kind, in an order in which each finds what it names. */
+/** Creates one row of each kind, in an order in which each refers to earlier ones. */
 export async function addCatalogue({ call }: Caller): Promise<Record<string, number>> {
   const add = async (path: string, body: object): Promise<number> => {
     const reply = await call('POST', path, body);

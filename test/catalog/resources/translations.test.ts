@@ -52,7 +52,7 @@ describe('the file', () => {
     expect(description?.slice(0, 4)).toEqual([`${offer}`, 'description', '220', 'Cheap, "fresh"\nand near']);
   });
 
-  test('asked for by languages, offer or campaign has these alone', async () => {
+  test('has only the requested languages, offer or campaign', async () => {
     const [head] = readCsv((await download(`&languages=fr,zh-hant&offer_id=${offer}`)).body);
     expect(head).toEqual(['offer_id', 'text', 'limit', 'original', 'fr', 'zh-Hant']);
     expect(readCsv((await download('&campaign_id=999999')).body)).toHaveLength(1);
@@ -61,7 +61,7 @@ describe('the file', () => {
       expect((await download(query)).status, query).toBe(400);
   });
 
-  test('comes back as it went, and changes nothing', async () => {
+  test('can be imported unchanged without any effect', async () => {
     const title = '=SUM("a", b)\n-10 %';
     await own.call('PATCH', `/offers/${offer}`, { translations: { de: { title, description: "'=x" } } });
     const before = await stored();
@@ -72,7 +72,7 @@ describe('the file', () => {
 });
 
 describe('an import', () => {
-  test('takes over texts, also of a spreadsheet with semicolons; empty cells change nothing', async () => {
+  test('imports texts, even from a spreadsheet with semicolons; empty cells change nothing', async () => {
     await own.call('PATCH', `/offers/${offer}`, { translations: { fr: { title: 'Moitié prix' } } });
     const lines = ['\uFEFFoffer_id;text;fr;de', `${offer};title;;Halber Preis`, `${offer};cta_yes;Oui;Ja, gern`];
     const { status, body } = await send(lines.join('\r\n'));
@@ -85,13 +85,13 @@ describe('an import', () => {
     expect(audit.rows[0].count).toBeGreaterThan(0);
   });
 
-  test('that is only checked writes nothing', async () => {
+  test('writes nothing in a dry run', async () => {
     const { body } = await send(`offer_id,text,de\n${offer},title,Neu`, '?dry_run=true');
     expect(body.data).toMatchObject({ dry_run: true, offers: 1, texts: 1, languages: ['de'], rows: 1, bad: 0 });
     expect(await stored()).toEqual({});
   });
 
-  test('with a misspelt dry_run is refused, and writes nothing', async () => {
+  test('with a misspelt dry_run is rejected, and writes nothing', async () => {
     for (const query of ['?dry_run=1', '?dry_run=True', '?dry_run', '?dry_run=true&dry_run=true'])
       expect((await send(`offer_id,text,de\n${offer},title,Neu`, query)).status, query).toBe(400);
     expect(await stored()).toEqual({});
@@ -126,13 +126,13 @@ describe('an import', () => {
     expect((await reader.call('POST', '/translations', 'offer_id,text', csv)).status).toBe(403);
   });
 
-  test('leaves out harmful markup of terms', async () => {
+  test('removes harmful markup from terms', async () => {
     await send(`offer_id,text,de\n${offer},terms_and_conditions,"<p onclick=""x()"">A<script>b</script></p>"`);
     expect(await stored()).toEqual({ de: { terms_and_conditions: '<p>A</p>' } });
   });
 });
 
-test('the command line writes the file and takes it over', async () => {
+test('the command line exports and imports the file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-texts-'));
   const url = await app.app.listen({ host: '127.0.0.1', port: 0 });
   const run = (...args: string[]) => runCommand(args, { PERKWIRE_URL: url, PERKWIRE_KEY: own.key });

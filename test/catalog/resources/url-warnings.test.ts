@@ -20,8 +20,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-type Row = Record<string, unknown>;
-type File = Record<'campaigns' | 'offers', [Row, ...Row[]]>;
+type FileRow = Record<string, unknown>;
+type File = Record<'campaigns' | 'offers', [FileRow, ...FileRow[]]>;
 
 const landing_url = 'https://shop.example/?c={clickid}';
 const landingText = '{clickid} is not a macro and becomes empty; did you mean {click_id}?';
@@ -32,7 +32,7 @@ const inFile = [
   { path: '/offers/0/useraction_url', message: actionText },
 ];
 
-/** A publisher with a campaign and an offer, and its catalogue file with misspelt macros in both. */
+/** Creates a publisher with a campaign and an offer, and its catalogue file with misspelt macros in both. */
 async function withFile(): Promise<{ me: Caller; file: File; path: string }> {
   const me = await t.caller(await t.addPublisher());
   await addCatalogue(me);
@@ -44,7 +44,7 @@ async function withFile(): Promise<{ me: Caller; file: File; path: string }> {
   return { me, file, path };
 }
 
-test('misspelt macros in a catalogue file are warned of in the plan and in the answer of the apply', async () => {
+test('misspelt macros in a catalogue file cause warnings in the plan and in the response of the apply', async () => {
   const { me, file } = await withFile();
   for (const query of ['?dry_run=true', '']) {
     const { status, body } = await me.call('POST', `/catalogue/apply${query}`, file);
@@ -57,7 +57,7 @@ test('misspelt macros in a catalogue file are warned of in the plan and in the a
   expect(data).toMatchObject({ counts: { created: 1, changed: 0 }, warnings: [{ message: actionText }] });
 });
 
-test('misspelt macros in a file that is imported are warned of before and after', async () => {
+test('misspelt macros in an imported file cause warnings before and after', async () => {
   const { file } = await withFile();
   const other = await t.caller(await t.addPublisher());
   for (const query of ['?dry_run=true', '']) {
@@ -66,7 +66,7 @@ test('misspelt macros in a file that is imported are warned of before and after'
   }
 });
 
-test('a file with very many misspelt macros names the first hundred and how many there are more', async () => {
+test('a file with very many misspelt macros reports the first hundred, and the number of the others', async () => {
   const { me, file } = await withFile();
   const offers = Array.from({ length: 130 }, (_, at) => ({ ...file.offers[0], id: 1000 + at, title: `Offer ${at}` }));
   const { warnings } = (await me.call('POST', '/catalogue/apply?dry_run=true', { ...file, offers })).body.data as {
@@ -96,12 +96,12 @@ test.each(['service', 'database'])('the command shows the warnings of a file, by
 
 test('a draft with misspelt macros warns its author and those who approve it, in the API and the command', async () => {
   const { me } = await withFile();
-  const campaign = (await me.call('GET', '/campaigns')).body.data as unknown as [Row];
+  const campaign = (await me.call('GET', '/campaigns')).body.data as unknown as [FileRow];
   const proposal = { resource: 'campaigns', row_id: campaign[0].id, changes: { landing_url } };
   const warnings = [{ path: '/changes/landing_url', message: landingText }];
-  const made = await me.call('POST', '/drafts', proposal);
-  expect([made.status, made.body.warnings]).toEqual([201, warnings]);
-  const { id } = made.body.data;
+  const draft = await me.call('POST', '/drafts', proposal);
+  expect([draft.status, draft.body.warnings]).toEqual([201, warnings]);
+  const { id } = draft.body.data;
   expect((await me.call('GET', `/drafts/${id}`)).body.warnings).toEqual(warnings);
   const env = { PERKWIRE_KEY: me.key, PERKWIRE_URL: server };
   const text = `! /changes/landing_url ${landingText}`;
@@ -116,7 +116,7 @@ test('a draft with misspelt macros warns its author and those who approve it, in
   expect([again.code, again.out]).toEqual([0, expect.stringContaining(text)]);
 });
 
-test('an advertiser sees what is wrong with the macros of a proposed landing page', async () => {
+test('an advertiser sees warnings about the macros of a proposed landing page', async () => {
   const [own] = (await advertisersOf(t, 1)) as [TestAdvertiser];
   const fields = { landing_url, offer_description: '', start_at: '', end_at: '', note: '' };
   const sent = await own.user.post(pathOf(own, `/campaigns/${own.campaign}`), fields);

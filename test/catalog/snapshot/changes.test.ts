@@ -7,20 +7,20 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 /** Two processes on one database. */
-let one: TestApp;
+let first: TestApp;
 let other: TestApp;
 beforeAll(async () => {
-  one = await createTestApp();
-  other = await createTestApp({ databaseUrl: one.databaseUrl });
+  first = await createTestApp();
+  other = await createTestApp({ databaseUrl: first.databaseUrl });
 });
 afterAll(async () => {
   await other?.close();
-  await one?.close();
+  await first?.close();
 });
 
-type Shown = { id: number; campaign_id: number; title: string; click_url: string };
+type ShownOffer = { id: number; campaign_id: number; title: string; click_url: string };
 
-async function offersOf({ app, publisher }: TestApp, query = ''): Promise<Shown[]> {
+async function offersOf({ app, publisher }: TestApp, query = ''): Promise<ShownOffer[]> {
   const answer = await app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${publisher.key}${query}`,
@@ -30,46 +30,46 @@ async function offersOf({ app, publisher }: TestApp, query = ''): Promise<Shown[
   return answer.json().data.offers;
 }
 
-/** Changes become visible by themselves within a second; what a busy machine adds is no part of the promise. */
+/** Changes become visible within a second. A busy machine may add time to that. */
 const patiently = { interval: 25 };
 
-let best: Shown;
+let best: ShownOffer;
 beforeEach(async () => {
   await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(3);
-  best = (await offersOf(other))[0] as Shown;
+  best = (await offersOf(other))[0] as ShownOffer;
 });
 
 describe('a change made by plain SQL is served by every process, without a restart', () => {
   test('of a text', async () => {
-    await one.pool.query('update offers set title = $1 where id = $2', ['Changed by hand', best.id]);
-    for (const app of [one, other])
+    await first.pool.query('update offers set title = $1 where id = $2', ['Changed by hand', best.id]);
+    for (const app of [first, other])
       await expect.poll(async () => (await offersOf(app))[0]?.title, patiently).toBe('Changed by hand');
   });
 
   test('of the order', async () => {
     const [, second] = await offersOf(other);
-    await one.pool.query('update campaigns set priority = 0 where id = $1', [second?.campaign_id]);
+    await first.pool.query('update campaigns set priority = 0 where id = $1', [second?.campaign_id]);
     await expect.poll(async () => (await offersOf(other))[0]?.id, patiently).toBe(second?.id);
   });
 
   test('of the number of offers', async () => {
-    await one.pool.query('update publishers set offers_per_response = 1');
+    await first.pool.query('update publishers set offers_per_response = 1');
     await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(1);
-    await one.pool.query('update publishers set offers_per_response = 3');
+    await first.pool.query('update publishers set offers_per_response = 3');
     await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(3);
   });
 
-  test('also of many rows in one transaction: it is seen as a whole or not at all', async () => {
-    const shown = () => other.deps.catalog.current();
-    const { rows } = await one.pool.query<{ id: number }>('select id from offers order by id');
-    const before = shown();
-    await transaction(one.pool, async (executor) => {
+  test('of many rows in one transaction, as a whole or not at all', async () => {
+    const snapshot = () => other.deps.catalog.current();
+    const { rows } = await first.pool.query<{ id: number }>('select id from offers order by id');
+    const before = snapshot();
+    await transaction(first.pool, async (executor) => {
       for (const { id } of rows) await executor.query("update offers set cta_yes = 'All together' where id = $1", [id]);
       await other.deps.catalog.refresh();
-      expect(shown()).toBe(before);
+      expect(snapshot()).toBe(before);
     });
-    await expect.poll(() => shown() !== before, patiently).toBe(true);
-    expect(new Set([...shown().offers.values()].map(({ copy }) => copy.ctaYes))).toEqual(new Set(['All together']));
+    await expect.poll(() => snapshot() !== before, patiently).toBe(true);
+    expect(new Set([...snapshot().offers.values()].map(({ copy }) => copy.ctaYes))).toEqual(new Set(['All together']));
   });
 
   test('of every table of the configuration', async () => {
@@ -81,8 +81,8 @@ describe('a change made by plain SQL is served by every process, without a resta
       sequence_rules: 'active',
       exchange_rates: 'rate',
     };
-    await one.pool.query("insert into exchange_rates select min(id), 'USD', '2026-01-01', 1.08 from publishers");
-    await one.pool.query(
+    await first.pool.query("insert into exchange_rates select min(id), 'USD', '2026-01-01', 1.08 from publishers");
+    await first.pool.query(
       `insert into sequence_rules (publisher_id, effect, match, active)
       select min(id), 'deny', '{}', false from publishers`,
     );
@@ -99,17 +99,17 @@ describe('a change made by plain SQL is served by every process, without a resta
       'sequence_rules',
       'exchange_rates',
     ]) {
-      const { version: before } = await loadVersion(one.pool);
+      const { version: before } = await loadVersion(first.pool);
       const column = columns[table] ?? 'name';
-      await one.pool.query(`update ${table} set ${column} = ${column} where false`);
-      expect((await loadVersion(one.pool)).version, `${table}, no row`).toBe(before);
-      await one.pool.query(`update ${table} set ${column} = ${column}`);
-      expect((await loadVersion(one.pool)).version, table).toBeGreaterThan(before);
+      await first.pool.query(`update ${table} set ${column} = ${column} where false`);
+      expect((await loadVersion(first.pool)).version, `${table}, no row`).toBe(before);
+      await first.pool.query(`update ${table} set ${column} = ${column}`);
+      expect((await loadVersion(first.pool)).version, table).toBeGreaterThan(before);
     }
   });
 });
 
-describe('an offer disappears from the answers', () => {
+describe('an offer disappears from responses', () => {
   const gone = (): Promise<void> =>
     expect
       .poll(async () => (await offersOf(other, `&loyaltyboost=1&campaignId=${best.campaign_id}`)).length, patiently)
@@ -141,41 +141,41 @@ describe('an offer disappears from the answers', () => {
       'update offers set deleted_at = null where campaign_id = $1',
     ],
   ])('%s, and is back afterwards', async (_when, away, again) => {
-    await one.pool.query(away, [best.campaign_id]);
+    await first.pool.query(away, [best.campaign_id]);
     await gone();
-    // Who saw it before can still follow it.
+    // A user who saw the offer before can still follow it.
     const click = await other.app.inject(best.click_url.replace('http://perks.test', ''));
     expect(click.statusCode).toBe(302);
-    await one.pool.query(again, [best.campaign_id]);
+    await first.pool.query(again, [best.campaign_id]);
     await back();
   });
 });
 
 describe('an offer that was removed', () => {
   const removedAt = async (sql: string): Promise<Offer | undefined> => {
-    await one.pool.query(`update offers set deleted_at = ${sql} where id = $1`, [best.id]);
-    const { offers } = await loadSnapshot(one.pool, buildIndex);
-    await one.pool.query('update offers set deleted_at = null where id = $1', [best.id]);
+    await first.pool.query(`update offers set deleted_at = ${sql} where id = $1`, [best.id]);
+    const { offers } = await loadSnapshot(first.pool, buildIndex);
+    await first.pool.query('update offers set deleted_at = null where id = $1', [best.id]);
     return offers.get(best.id);
   };
 
-  test('can be referred to for 31 days, because its links live 30', async () => {
+  test('can be referred to for 31 days, because its links are valid for 30', async () => {
     expect(await removedAt('now()')).toMatchObject({ id: best.id, active: false });
     expect(await removedAt("now() - interval '30 days 23 hours'")).toMatchObject({ id: best.id, active: false });
     expect(await removedAt("now() - interval '31 days 1 minute'")).toBeUndefined();
   });
 });
 
-test('two refreshes at once load once and both see the change', async () => {
-  await one.pool.query("update offers set cta_no = 'Both see it' where id = $1", [best.id]);
+test('two concurrent refreshes load once and both see the change', async () => {
+  await first.pool.query("update offers set cta_no = 'Both see it' where id = $1", [best.id]);
   await Promise.all([other.deps.catalog.refresh(), other.deps.catalog.refresh(), other.deps.catalog.refresh()]);
   expect(other.deps.catalog.current().offers.get(best.id)?.copy.ctaNo).toBe('Both see it');
 });
 
-test('a request works with one catalogue to its end: the old object is never changed', async () => {
-  const before = one.deps.catalog.current();
+test('a request uses one snapshot to its end: the old object is never changed', async () => {
+  const before = first.deps.catalog.current();
   const text = JSON.stringify([...before.offers.values()]);
-  await one.pool.query("update offers set title = 'Another title'");
-  await expect.poll(() => one.deps.catalog.current() !== before, patiently).toBe(true);
+  await first.pool.query("update offers set title = 'Another title'");
+  await expect.poll(() => first.deps.catalog.current() !== before, patiently).toBe(true);
   expect(JSON.stringify([...before.offers.values()])).toBe(text);
 });

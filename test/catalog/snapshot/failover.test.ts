@@ -20,14 +20,14 @@ afterAll(async () => {
   await server?.close();
 });
 
-test('a server that gave the same version to other changes is read as a whole', async () => {
+test('a server that used the same version for other changes is read as a whole', async () => {
   const { version, offers } = catalog.current();
-  // Without triggers: the version stays, as on a promoted server that lost changes and took as many others.
+  // Without triggers the version stays, as on a promoted server that lost changes and made as many others.
   await server.query(`begin; set local session_replication_role = 'replica';
     update offers set title = 'Of the other history'; commit`);
   server.signalAll('SIGKILL');
   const restarted = async () => {
-    await server.ensureRunning(); // once more, as long as the killed one has not ended yet
+    await server.ensureRunning(); // again, because the killed server may not have ended yet
     return [...catalog.current().offers.values()][0]?.copy.title;
   };
   await expect.poll(restarted).toBe('Of the other history');

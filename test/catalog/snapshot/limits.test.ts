@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 
-/** Sets one column of one row, and takes it back. @returns the name of the broken rule, or null */
+/**
+ * Sets one column of one row, and rolls back.
+ * @returns the name of the violated constraint, or null
+ */
 async function tryToSet(table: string, column: string, value: unknown): Promise<string | null> {
   const undo = new Error('undo');
   try {
@@ -29,7 +32,7 @@ async function tryToSet(table: string, column: string, value: unknown): Promise<
   throw new Error('not reached');
 }
 
-describe('a text over its limit is refused by the database itself, and one at its limit is kept', () => {
+describe('a text over its limit is rejected by the database itself, and one at its limit is stored', () => {
   test.each([
     ['title', 90],
     ['description', 220],
@@ -53,7 +56,7 @@ describe('a text over its limit is refused by the database itself, and one at it
   });
 });
 
-describe('what clients could not use is refused by the database itself', () => {
+describe('values that clients cannot use are rejected by the database itself', () => {
   test.each<[string, string, unknown, unknown]>([
     ['publishers', 'offers_per_response', 10, 11],
     ['publishers', 'offers_per_response', 1, 0],

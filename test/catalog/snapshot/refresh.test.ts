@@ -22,12 +22,12 @@ beforeEach(async () => {
   base = await loadSnapshot(pool, buildIndex);
 });
 
-/** Of any two rows of a table, by a number. */
+/** SQL that picks a row of a table by a number. */
 const pick = (table: string, n: number, column = 'id'): string =>
   `(select ${column} from ${table} order by ${column}
     offset ${n} % greatest(1, (select count(*) from ${table})) limit 1)`;
 
-/** Changes as people and programs make them, also by hand. */
+/** Changes by people and programs, including manual ones. */
 const changes: ((n: number, m: number) => string)[] = [
   (n, m) => `update offers set title = 'Title ${m}' where id = ${pick('offers', n)}`,
   (n) => `update offers set active = not active where id = ${pick('offers', n)}`,
@@ -79,7 +79,7 @@ const changes: ((n: number, m: number) => string)[] = [
 ];
 
 const change = fc.record({ kind: fc.nat(changes.length - 1), n: fc.nat(50), m: fc.nat(50) });
-/** Changes of one transaction; `undone`: behind a savepoint that is taken back. */
+/** Changes of one transaction; those in `undone` are rolled back to a savepoint. */
 const step = fc.record({
   list: fc.array(change, { minLength: 1, maxLength: 4 }),
   undone: fc.array(change, { maxLength: 2 }),
@@ -90,18 +90,18 @@ async function apply({ list, undone }: typeof step extends fc.Arbitrary<infer T>
   await transaction(pool, async (executor) => {
     if (undone.length > 0) {
       await executor.query('savepoint before');
-      for (const one of undone) await executor.query(run(one));
+      for (const changeOfRow of undone) await executor.query(run(changeOfRow));
       await executor.query('rollback to before');
     }
-    for (const one of list) await executor.query(run(one));
+    for (const changeOfRow of list) await executor.query(run(changeOfRow));
   });
 }
 
 describe('a refresh that reads only what changed', () => {
-  test('ends with what reading everything ends with, after any changes', async () => {
+  test('has the same result as reading everything, after any changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
-        for (const each of steps) await apply(each);
+        for (const change of steps) await apply(change);
         base = await loadSnapshot(pool, buildIndex, base);
         const whole = await loadSnapshot(pool, buildIndex);
         expect(base).toEqual(whole);
@@ -126,12 +126,12 @@ describe('a refresh that reads only what changed', () => {
     }
   });
 
-  test('lets go of what was removed 31 days ago, although nothing changed then', async () => {
+  test('forgets rows that were removed 31 days ago, although nothing changed then', async () => {
     const { id } = [...base.offers.values()].at(-1) as { id: number };
     await pool.query('update offers set deleted_at = now() where id = $1', [id]);
     base = await loadSnapshot(pool, buildIndex, base);
     expect(base.offers.has(id)).toBe(true);
-    // A month goes by: the removal lies as far back, in the store and in what was read of it.
+    // Simulates a month: the removal is that long ago, in the database and in the rows that were read.
     const longAgo = new Date(Date.now() - 32 * 86_400_000);
     for (const row of rowsOf(base).offers) if (row.id === id) row.deleted_at = longAgo;
     await transaction(pool, async (executor) => {
@@ -141,7 +141,7 @@ describe('a refresh that reads only what changed', () => {
     expect((await loadSnapshot(pool, buildIndex, base)).offers.has(id)).toBe(false);
   });
 
-  test('reads everything where the list of changes is too old, or a table was emptied', async () => {
+  test('reads everything if the list of changes is too old, or a table was emptied', async () => {
     await pool.query("update offers set title = 'Long ago'");
     await pool.query(`do $$ begin for n in 1..510 loop
       perform set_config('perkwire.catalog_bumped', '', true);
@@ -159,7 +159,7 @@ describe('a refresh that reads only what changed', () => {
     expect([...base.offers.values()].flatMap(({ creatives }) => creatives)).toEqual([]);
   });
 
-  test('reads everything where the database has lost the latest changes', async () => {
+  test('reads everything if the database has lost the latest changes', async () => {
     const { id, copy } = [...base.offers.values()].at(-1) as Offer;
     await pool.query("update offers set title = 'Lost' where id = $1", [id]);
     const ahead = await loadSnapshot(pool, buildIndex, base);

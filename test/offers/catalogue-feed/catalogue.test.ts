@@ -32,7 +32,7 @@ async function catalogue(query: Record<string, string> = {}, key = t.publisher.k
   return answer.json().data;
 }
 
-test('lists every active offer, by id, with the fields that no session changes', async () => {
+test('lists every active offer, by id, with the fields that do not depend on a session', async () => {
   const { rows } = await t.pool.query(
     `select o.id from offers o join campaigns c on c.id = o.campaign_id
       where o.active and c.active and o.publisher_id = $1 order by 1`,
@@ -60,7 +60,7 @@ test('lists every active offer, by id, with the fields that no session changes',
   }
 });
 
-test('its click URL is stable, leads to the landing page, and belongs to no session', async () => {
+test('has a stable click URL that leads to the landing page without a session', async () => {
   const [first] = all as [Entry];
   expect((await catalogue()).offers[0]?.click_url).toBe(first.click_url);
   const click = await call(t, first.click_url);
@@ -79,14 +79,14 @@ describe('filters', () => {
     ]);
     const { offers } = await catalogue({ campaign_id: String(b.campaign_id) });
     expect(offers.map(({ id }) => id)).toEqual(
-      all.filter((one) => one.campaign_id === b.campaign_id).map(({ id }) => id),
+      all.filter((entry) => entry.campaign_id === b.campaign_id).map(({ id }) => id),
     );
     expect(await catalogue({ offer_id: '999999' })).toEqual({ offers: [], count: 0, next_cursor: null });
   });
 
   test('by countries: offers that may be shown in any of them', async () => {
     const [a, b] = all.filter(
-      (one, index) => all.findIndex(({ campaign_id }) => campaign_id === one.campaign_id) === index,
+      (entry, index) => all.findIndex(({ campaign_id }) => campaign_id === entry.campaign_id) === index,
     ) as [Entry, Entry];
     const target = (campaignId: number, countries: object) =>
       t.pool.query('update campaigns set rules = $2 where id = $1', [campaignId, { targeting: { countries } }]);
@@ -131,31 +131,31 @@ test('os lists offers that may be shown on any of these operating systems', asyn
   };
   await target(first, { targeting: { os: { include: ['ios'] } } });
   await target(second, { targeting: { os: { include: ['android'] } } });
-  const shown = async (os: string): Promise<boolean[]> => {
+  const matchesFor = async (os: string): Promise<boolean[]> => {
     const ids = (await catalogue({ os, limit: '100' })).offers.map(({ id }) => id);
     return [ids.includes(first.id), ids.includes(second.id), ids.length >= all.length - 2];
   };
-  expect(await shown('ios')).toEqual([true, false, true]);
-  expect(await shown('Android')).toEqual([false, true, true]);
-  expect(await shown('ios,android')).toEqual([true, true, true]);
-  expect(await shown('windows')).toEqual([false, false, true]);
+  expect(await matchesFor('ios')).toEqual([true, false, true]);
+  expect(await matchesFor('Android')).toEqual([false, true, true]);
+  expect(await matchesFor('ios,android')).toEqual([true, true, true]);
+  expect(await matchesFor('windows')).toEqual([false, false, true]);
   for (const os of ['i;os', 'x'.repeat(41)]) expect([os, (await ask({ os })).statusCode]).toEqual([os, 400]);
   for (const entry of [first, second]) await target(entry, {});
 });
 
 test('pages follow one another without gap or repeat', async () => {
-  const seen: number[] = [];
+  const ids: number[] = [];
   let cursor: string | null = '0';
   while (cursor !== null) {
     const page: Page = await catalogue({ limit: '2', cursor });
     expect(page.count).toBe(page.offers.length);
-    seen.push(...page.offers.map(({ id }) => id));
+    ids.push(...page.offers.map(({ id }) => id));
     cursor = page.next_cursor;
   }
-  expect(seen).toEqual(all.map(({ id }) => id));
+  expect(ids).toEqual(all.map(({ id }) => id));
 });
 
-test('a cached answer is 304 until its content changes', async () => {
+test('a cached response gets 304 until its content changes', async () => {
   const { etag } = (await ask()).headers;
   const again = await ask({}, t.publisher.key, { 'if-none-match': `"x", W/${etag}` });
   expect([again.statusCode, again.body]).toEqual([304, '']);
@@ -164,18 +164,18 @@ test('a cached answer is 304 until its content changes', async () => {
   expect((await ask({}, t.publisher.key, { 'if-none-match': String(etag) })).statusCode).toBe(200);
 });
 
-test('leaves out offers whose campaign is over or has not begun', async () => {
+test('leaves out offers whose campaign is over or has not started', async () => {
   const [first] = all as [Entry];
-  const shown = async (schedule: object) => {
+  const isListed = async (schedule: object) => {
     await t.pool.query('update campaigns set rules = $2 where id = $1', [first.campaign_id, { schedule }]);
     await t.deps.catalog.refresh();
     return (await catalogue({ campaign_id: String(first.campaign_id) })).count;
   };
   const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
-  expect(await shown({ start_at: at(-60), end_at: at(60) })).toBe(1);
-  expect(await shown({ end_at: at(-60) })).toBe(0);
-  expect(await shown({ start_at: at(60) })).toBe(0);
-  expect(await shown({})).toBe(1);
+  expect(await isListed({ start_at: at(-60), end_at: at(60) })).toBe(1);
+  expect(await isListed({ end_at: at(-60) })).toBe(0);
+  expect(await isListed({ start_at: at(60) })).toBe(0);
+  expect(await isListed({})).toBe(1);
 });
 
 test('shows a publisher its own offers only, and those provisioned to it', async () => {

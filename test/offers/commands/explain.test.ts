@@ -33,7 +33,7 @@ test('a session is explained in sentences for people, and as JSON for scripts', 
   expect(JSON.parse(json.out)).toMatchObject({ session_id: session, identical: true });
 });
 
-test('an event that does not exist is answered with those that do', async () => {
+test('an unknown event causes an error with the existing ones', async () => {
   const { code, err } = await runCommand(['trigger', 'no.event'], env);
   expect([code, err]).toEqual([3, expect.stringMatching(/^No such event\. There are: .*usp\.selection.*conversion/)]);
 });

@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 async function fetchOffers(times: number): Promise<number[]> {
   const sessions: string[] = [];
-  let shown: number[] = [];
+  let shownIds: number[] = [];
   for (let at = 0; at < times; at++) {
     const answer = await t.app.inject({
       method: 'POST',
@@ -27,12 +27,12 @@ async function fetchOffers(times: number): Promise<number[]> {
     });
     const { session_id: id, offers } = answer.json().data;
     sessions.push(id);
-    shown = offers.map((offer: { id: number }) => offer.id);
+    shownIds = offers.map((offer: { id: number }) => offer.id);
   }
-  // What decisions were made with is written soon after their answers.
-  const kept = async () => (await me.call('GET', `/sessions/${sessions.at(-1)}/decision`)).status;
-  await expect.poll(kept).toBe(200);
-  return shown;
+  // Data of decisions is written shortly after their responses.
+  const statusOfDecision = async () => (await me.call('GET', `/sessions/${sessions.at(-1)}/decision`)).status;
+  await expect.poll(statusOfDecision).toBe(200);
+  return shownIds;
 }
 
 const brand = { blocked: { brands: ['Farm'] } };
@@ -50,7 +50,7 @@ const checked = async (rules: object) => {
   return (body as unknown as { effect: Effect }).effect;
 };
 
-test('before rules are saved, the answers say what share of the last ones they would change', async () => {
+test('before rules are saved, the response tells which share of recent sessions they would change', async () => {
   expect(await checked(brand)).toMatchObject({ sampled: 0, changed: 0 });
   expect(await fetchOffers(4)).toEqual([ids.offer]);
   const advertiser = { blocked: { advertisers: [ids.advertiser] } };
@@ -65,7 +65,7 @@ test('before rules are saved, the answers say what share of the last ones they w
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ advertisers: [] });
 });
 
-test('what a rule cost is what decisions that it bound would have shown without it', async () => {
+test('the cost of a rule is what its decisions would have shown without it', async () => {
   const payout = { payout_kind: 'cpc', payout_amount: 2, payout_currency: 'EUR' };
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
   await fetchOffers(2);
@@ -79,15 +79,15 @@ test('what a rule cost is what decisions that it bound would have shown without 
     sampled: 5,
     rest: 0,
     rules: [
-      // The two decisions before the rule are as they were.
+      // The two decisions before the rule stay unchanged.
       { by: 'advertiser', value: String(ids.advertiser), changed: 0.6, emptied: 0 },
       { by: 'word', value: 'never written', changed: 0, revenue: [] },
       { by: 'floor', value: 'elsewhere', changed: 0, revenue: [] },
     ],
   });
-  // Five decisions, and nothing that was booked, say nothing of revenue.
+  // Five decisions without bookings are not enough for revenue.
   expect((cost.body.data.rules as object[])[0]).toMatchObject({ revenue: [], is_enough: false });
-  // An offer that two rules block is blocked without either of them.
+  // An offer that two rules block stays blocked without either of them.
   await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser], offers: [ids.offer] } });
   await fetchOffers(1);
   const both = (await me.call('GET', `${path}/cost`)).body.data.rules as { by: string; changed: number }[];
@@ -105,7 +105,7 @@ const book = (offerId: number, amount: number, currency = 'EUR') =>
     [me.publisherId, offerId, amount * 1e6, currency],
   );
 
-test('a check never reports a loss beyond what was booked, whatever the model expects', async () => {
+test('a check never reports a loss beyond the booked revenue, whatever the model expects', async () => {
   const payout = { payout_kind: 'cpc', payout_amount: 500, payout_currency: 'EUR' };
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
   await fetchOffers(20);
@@ -131,7 +131,7 @@ test('a check never reports a loss beyond what was booked, whatever the model ex
   expect(await rule()).toMatchObject({ is_enough: false, revenue: [] });
 });
 
-test('the page checks what is typed without saving it, and counts what each rule cost', async () => {
+test('the page checks entered rules without saving them, and computes the cost of each rule', async () => {
   await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser] } });
   await fetchOffers(2);
   const admin = await signInAs(t, 'admin', me.publisherId);
@@ -144,14 +144,14 @@ test('the page checks what is typed without saving it, and counts what each rule
   expect((await admin.get(`${page}?cost=1`)).body).toMatch(/Advertiser \d+<\/td><td class="numeric">100%/);
 });
 
-test('another publisher and a key without the permission see nothing of it', async () => {
+test('another publisher and a key without the permission cannot see it', async () => {
   const stranger = await t.caller(await t.addPublisher());
   expect((await stranger.call('GET', `${path}/cost`)).status).toBe(404);
   const weak = await t.caller(me.publisherId, ['reports']);
   expect((await weak.call('GET', `${path}/cost`)).status).toBe(403);
 });
 
-test('rules of a placement and of what is allowed have their effect and cost by themselves', async () => {
+test('rules of a placement and allow lists have separate effects and costs', async () => {
   await fetchOffers(3);
   const there = { placements: { checkout: brand } };
   expect(await checked(there)).toMatchObject({ sampled: 3, changed: 1, emptied: 1 });
@@ -163,7 +163,7 @@ test('rules of a placement and of what is allowed have their effect and cost by 
   expect(body.data.rules).toMatchObject([{ by: 'brand', value: 'Farm', placement: 'checkout', changed: 0.5 }]);
 });
 
-test('the page checks the rules of one placement by the answers there alone', async () => {
+test('the page checks the rules of a placement only by its own sessions', async () => {
   await fetchOffers(2);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;

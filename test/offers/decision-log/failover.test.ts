@@ -27,17 +27,17 @@ const explained = async ({ session_id: id }: Session): Promise<unknown> => {
   return [data?.identical, data?.snapshot_version];
 };
 
-test('two histories give one number to two catalogues: decisions of both are made again alike', async () => {
+test('two histories use one number for two catalogues: decisions of both are made again identically', async () => {
   const before = await fetchOffers();
   const { version } = t.deps.catalog.current();
   await expect.poll(() => explained(before)).toEqual([true, version]);
-  // Without triggers: the version stays, as on a promoted server that lost changes and took as many others.
+  // Without triggers the version stays, as on a promoted server that lost changes and made as many others.
   await server.query(`begin; set local session_replication_role = 'replica';
     update offers set active = false where id = ${before.offers[0]?.id}; commit`);
   server.signalAll('SIGKILL');
   await expect
     .poll(async () => {
-      await server.ensureRunning(); // once more, as long as the killed one has not ended yet
+      await server.ensureRunning(); // again, because the killed server may not have ended yet
       return t.deps.catalog.current().offers.get(before.offers[0]?.id ?? 0)?.active;
     })
     .toBe(false);

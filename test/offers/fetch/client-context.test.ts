@@ -60,7 +60,7 @@ describe('a session keeps', () => {
     expect(JSON.stringify(session)).not.toContain('198.41');
   });
 
-  test('the country that was given, and region and city only where they are in it', async () => {
+  test('the given country, and region and city only if they are in it', async () => {
     expect((await sessionOf({ ip: '198.41.7.7', country: 'us' })).session).toMatchObject({
       country: 'US',
       region: 'US-CA',
@@ -136,7 +136,7 @@ describe('without consent', () => {
     }
   });
 
-  test('the request is validated all the same', async () => {
+  test('the request is still validated', async () => {
     expect((await post({ consent: '0', pub_user_id: 'ada@shop.example' })).body.error.code).toBe('pub_user_id_is_pii');
   });
 });

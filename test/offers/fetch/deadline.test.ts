@@ -45,7 +45,7 @@ async function until<Row>(read: () => Promise<Row[]>, count: number): Promise<Ro
 }
 
 describe('a request with a deadline', () => {
-  test('is answered normally when it is met', async () => {
+  test('is answered normally if it is met', async () => {
     for (const answer of [
       await post({ timeout_ms: 5000 }),
       await post({ timeout_ms: '5000' }),
@@ -56,9 +56,9 @@ describe('a request with a deadline', () => {
     }
   });
 
-  test('is answered validly and empty when the database takes longer, and its session is stored empty', async () => {
+  test('gets a valid empty response if the database takes longer, and its session is stored empty', async () => {
     const answers = await whileStalled(async () => {
-      // More than one batch: some are being written when their time is up, others still wait.
+      // More than one batch: some are being written at their deadline, others still wait.
       const first = post({ timeout_ms: 40 });
       await new Promise((resolve) => setImmediate(resolve));
       return Promise.all([first, ...Array.from({ length: 300 }, () => post({ timeout_ms: 40 }))]);
@@ -68,15 +68,15 @@ describe('a request with a deadline', () => {
       expect(body.data).toMatchObject({ offers: [], count: 0, settings: { enable_usp: true } });
     }
     const ids = answers.map(({ body }) => body.data.session_id as string);
-    const kept = await until(
+    const storedSessions = await until(
       async () => (await sessions(ids)).filter((row) => row.empty_reason === 'deadline'),
       ids.length,
     );
-    expect(kept.every((row) => row.offer_ids.length === 0 && row.campaign_ids.length === 0)).toBe(true);
+    expect(storedSessions.every((row) => row.offer_ids.length === 0 && row.campaign_ids.length === 0)).toBe(true);
   });
 
-  test('keeps its session until it has passed, also while sessions of earlier ones are being emptied', async () => {
-    // Sessions can be written, and not be changed, while the lock is held.
+  test('keeps its session until it has passed, even while earlier sessions are being emptied', async () => {
+    // While the lock is held, sessions can be inserted but not updated.
     await t.pool.query(`create function wait_for_lock() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock(7); return null; end $$`);
     await t.pool.query(

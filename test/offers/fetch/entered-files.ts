@@ -11,7 +11,7 @@ import { errorSchema } from '../../../src/platform/http/schemas.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import type { TestApp } from '../../support/test-app.ts';
 
-/** Files under src of which a function has run, or a constant was read, since the last call. */
+/** Files under src in which a function has run, or a constant was read, since the last call. */
 function takeFiles(session: Session): string[] {
   const files = new Set<string>();
   session.post('Profiler.takePreciseCoverage', (_err, { result }) => {
@@ -25,8 +25,8 @@ function takeFiles(session: Session): string[] {
 }
 
 /**
- * Files that a fetch enters between the check of its key and the decision, which begins when its last
- * input, the model, is read. For a user without caps that is one piece of work: nothing else can run in between.
+ * Files that a fetch enters between the check of its key and the decision, which begins when its last input, the model,
+ * is read. For a user without caps this is synchronous: nothing else can run in between.
  */
 export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promise<unknown>): Promise<string[]> {
   const session = new Session();
@@ -39,8 +39,8 @@ export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promis
   app.decorateRequest('caller', null);
   const auth: typeof t.deps.auth = {
     ...t.deps.auth,
-    identify: (...given) => {
-      const caller = t.deps.auth.identify(...given);
+    identify: (...parameters) => {
+      const caller = t.deps.auth.identify(...parameters);
       takeFiles(session);
       return caller;
     },

@@ -75,7 +75,7 @@ describe('the answer', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('carries old spellings beside the new ones with equal values', async () => {
+  test('has old field names next to the new ones with equal values', async () => {
     for (const offer of (await fetchOffers({}, { query: 'api_key=demo-key&loyaltyboost=2' })).offers) {
       expect(offer.is_loyaltyboost).toBe(offer.is_loyalty);
       expect(offer.loyaltyboost_requirements).toBe(offer.loyalty_requirements);
@@ -122,7 +122,7 @@ describe('the answer', () => {
     expect((await fetchOffers({})).offers.map((offer) => offer.campaign_id)).toEqual(rows.map((row) => row.id));
   });
 
-  test('is committed when it arrives', async () => {
+  test('is sent after its commit', async () => {
     const { session_id, offers } = await fetchOffers({ pub_user_id: 'u-9', basket: '12.50' });
     const { rows } = await t.pool.query(
       'select pub_user_id, placement, offer_ids, custom from sessions where id = $1',
@@ -208,7 +208,7 @@ describe('a theme', () => {
     expect(await isMulti({ themeId })).toBe(false);
   });
 
-  test('of another publisher is not given', async () => {
+  test('of another publisher is ignored', async () => {
     await t.pool.query(`insert into publishers (name, sdk_id) values ('Other', 'aaaaaaaaaaaaaaaa')`);
     await t.pool.query(`insert into themes (publisher_id, name, key, unit)
       select id, 'Foreign', 'foreign', 'mou' from publishers where sdk_id = 'aaaaaaaaaaaaaaaa'`);
@@ -221,17 +221,17 @@ describe('filters', () => {
   test('loyaltyboost 0 leaves incentive offers out, 1 adds them, 2 shows only them', async () => {
     await t.pool.query('update publishers set offers_per_response = 10');
     await t.deps.catalog.refresh();
-    const shown = async (value: string) =>
+    const shownBy = async (value: string) =>
       new Set(
         (await fetchOffers({}, { query: `api_key=demo-key&loyaltyboost=${value}` })).offers.map(
           (offer) => offer.is_loyalty,
         ),
       );
-    expect(await shown('0')).toEqual(new Set([false]));
-    expect(await shown('2')).toEqual(new Set([true]));
+    expect(await shownBy('0')).toEqual(new Set([false]));
+    expect(await shownBy('2')).toEqual(new Set([true]));
     await t.pool.query('update campaigns set priority = 1 where id = (select min(id) from campaigns where is_loyalty)');
     await t.deps.catalog.refresh();
-    expect(await shown('1')).toEqual(new Set([true, false]));
+    expect(await shownBy('1')).toEqual(new Set([true, false]));
     await t.pool.query('update publishers set offers_per_response = 3');
     await t.deps.catalog.refresh();
   });
@@ -247,7 +247,7 @@ describe('filters', () => {
     expect((await fetchOffers({ creative: '1' }, { query })).count).toBe(0);
   });
 
-  test('campaignId answers that campaign only, and an empty list for an unknown one', async () => {
+  test('campaignId returns that campaign only, and an empty list for an unknown one', async () => {
     expect(
       (await fetchOffers({}, { query: 'api_key=demo-key&campaignId=4' })).offers.map((offer) => offer.campaign_id),
     ).toEqual([4]);
@@ -258,7 +258,7 @@ describe('filters', () => {
       });
   });
 
-  test('a unit that is switched off answers an empty list', async () => {
+  test('a unit that is turned off gets an empty list', async () => {
     await t.pool.query('update publishers set unit_enabled = false');
     await t.deps.catalog.refresh();
     expect(await fetchOffers({})).toMatchObject({ count: 0, offers: [] });
@@ -278,7 +278,7 @@ describe('filters', () => {
 });
 
 describe('keys', () => {
-  test('are found in query, bearer header and body, the first found wins', async () => {
+  test('are found in query, bearer header and body, and the first one wins', async () => {
     const body = { placement: 'checkout' };
     expect((await post(body, { query: '', headers: { authorization: 'Bearer demo-key' } })).status).toBe(200);
     expect((await post({ ...body, key: 'demo-key' }, { query: '' })).status).toBe(200);
@@ -308,7 +308,7 @@ describe('keys', () => {
     expect(await sessionCount()).toBe(before);
   });
 
-  test('with a rate limit are answered 429 above it', async () => {
+  test('with a rate limit get 429 above it', async () => {
     await t.pool.query(
       `insert into api_keys (publisher_id, name, key_hash, permissions, rate_limit_per_s)
         values ($1, 'slow', sha256('slow-key'), '{ads/offers}', 2)`,
@@ -414,7 +414,7 @@ describe('accepted input', () => {
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   });
 
-  test('old names of the fingerprint name the same user as the new one', async () => {
+  test('old names of the fingerprint identify the same user as the new one', async () => {
     const sessions = [];
     for (const name of ['ad_fp', 'adpx_fp', 'fingerprint', 'pub_user_id'])
       sessions.push((await fetchOffers({ [name]: 'same-user' })).session_id);

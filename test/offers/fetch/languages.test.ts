@@ -31,21 +31,33 @@ async function save(changes: Body): Promise<void> {
   expect(status, JSON.stringify(body)).toBe(200);
 }
 
-type Shown = { id: number; campaign_id: number; language: string; creatives: { url: string }[]; image: string } & Body;
+type LocalisedOffer = {
+  id: number;
+  campaign_id: number;
+  language: string;
+  creatives: { url: string }[];
+  image: string;
+} & Body;
 
 async function fetchData(body: Body = {}, headers: Record<string, string> = {}) {
   const url = '/native/v4/offers.json?api_key=demo-key';
   const payload = { placement: 'checkout', pub_user_id: 'u-1', ...body };
   const answer = await t.app.inject({ method: 'POST', url, payload, headers });
   expect(answer.statusCode, answer.body).toBe(200);
-  return answer.json().data as { language: string; session_id: string; offers: Shown[]; settings: Body; styles: Body };
+  return answer.json().data as {
+    language: string;
+    session_id: string;
+    offers: LocalisedOffer[];
+    settings: Body;
+    styles: Body;
+  };
 }
 
-async function shown(body: Body = {}, headers: Record<string, string> = {}): Promise<Shown> {
+async function shownOffer(body: Body = {}, headers: Record<string, string> = {}): Promise<LocalisedOffer> {
   const { offers } = await fetchData({ campaignIds: undefined, ...body }, headers);
-  const found = offers.find(({ id }) => id === offerId);
-  if (found === undefined) throw new Error('the offer is not shown');
-  return found;
+  const offer = offers.find(({ id }) => id === offerId);
+  if (offer === undefined) throw new Error('the offer is not shown');
+  return offer;
 }
 
 const german = { title: 'Gratis Kaffee', cta_yes: 'Ja, gern', description: 'Eine Tasse, {{name|du}}.' };
@@ -74,29 +86,29 @@ describe('an offer in languages', () => {
     [{}, { 'accept-language': '*' }, 'en', 'Free coffee', 'Yes please'],
     [{}, { 'accept-language': `${'x'.repeat(300)};;;,\u00ff` }, 'en', 'Free coffee', 'Yes please'],
   ] as const)('to %j with %j is in %s', async (body, headers, language, title, yes) => {
-    expect(await shown(body, headers)).toMatchObject({ language, title, cta_yes: yes, cta_no: 'No thanks' });
+    expect(await shownOffer(body, headers)).toMatchObject({ language, title, cta_yes: yes, cta_no: 'No thanks' });
   });
 
   test('fills the macros of each language', async () => {
-    expect(await shown({ language: 'de', name: 'Ada' })).toMatchObject({ description: 'Eine Tasse, Ada.' });
-    expect(await shown({ language: 'de' })).toMatchObject({ description: 'Eine Tasse, du.' });
+    expect(await shownOffer({ language: 'de', name: 'Ada' })).toMatchObject({ description: 'Eine Tasse, Ada.' });
+    expect(await shownOffer({ language: 'de' })).toMatchObject({ description: 'Eine Tasse, du.' });
   });
 
-  test('follows the publisher where nothing is asked, also with its own texts', async () => {
+  test("uses the publisher's language if none is requested, including its own texts", async () => {
     const setLanguage = (language: string) => manage('PATCH', `publishers/${t.publisher.id}`, { language });
     expect((await setLanguage('de-de')).body.data.language).toBe('de-DE');
     try {
-      expect(await shown()).toMatchObject({ language: 'de', title: 'Gratis Kaffee' });
+      expect(await shownOffer()).toMatchObject({ language: 'de', title: 'Gratis Kaffee' });
       await save({ language: null, translations: { pt: { title: 'Café' } } });
-      expect(await shown()).toMatchObject({ language: 'de-DE', title: 'Free coffee' });
+      expect(await shownOffer()).toMatchObject({ language: 'de-DE', title: 'Free coffee' });
       expect((await fetchData()).language).toBe('de');
     } finally {
       await setLanguage('en');
     }
-    expect(await shown()).toMatchObject({ language: 'en', title: 'Free coffee' });
+    expect(await shownOffer()).toMatchObject({ language: 'en', title: 'Free coffee' });
   });
 
-  test('shows the pictures that are for its reader, and no others', async () => {
+  test('shows the pictures for its reader, and no others', async () => {
     const added = [];
     for (const language of [null, 'de', 'fr'])
       added.push(
@@ -111,8 +123,8 @@ describe('an offer in languages', () => {
         }),
       );
     const heroes = async (language: string) =>
-      (await shown({ language })).creatives
-        .filter((one) => (one as { creative_type?: string }).creative_type === 'hero_image')
+      (await shownOffer({ language })).creatives
+        .filter((creative) => (creative as { creative_type?: string }).creative_type === 'hero_image')
         .map(({ url }) => url);
     try {
       expect(added.map(({ status }) => status)).toEqual([201, 201, 201]);
@@ -127,7 +139,7 @@ describe('an offer in languages', () => {
 });
 
 describe('the unit', () => {
-  test('has its words in the language of the reader, and says which', async () => {
+  test("has its texts in the reader's language, and states the language", async () => {
     const words = languages.de.texts.endUser.unit;
     const { language, settings, styles } = await fetchData({ language: 'de-CH' });
     expect({ language, settings, styles }).toMatchObject({
@@ -139,7 +151,7 @@ describe('the unit', () => {
     expect(await fetchData()).toMatchObject({ language: 'en', settings: languages.en.texts.endUser.unit.settings });
   });
 
-  test('keeps what its theme words itself', async () => {
+  test('keeps texts that its theme overrides', async () => {
     const { rows } = await t.pool.query<{ id: number; settings: Body }>(
       'select id, settings from themes where publisher_id = $1 and is_default',
       [t.publisher.id],
@@ -155,8 +167,8 @@ describe('the unit', () => {
   });
 });
 
-describe('what follows from a fetch', () => {
-  test('is told by the webhook in the language shown', async () => {
+describe('data that follows from a fetch', () => {
+  test('is sent by the webhook in the language shown', async () => {
     const usp = uspCalls(t);
     const { id, offers } = await usp.fetch({ language: 'pt-BR' });
     const campaignId = offers.find((offer) => offer.id === offerId)?.campaign_id as number;
@@ -171,7 +183,9 @@ describe('what follows from a fetch', () => {
   });
 
   test('is saved to the wallet in the language shown', async () => {
-    const offer = (await shown({ language: 'de', pub_user_id: 'saver' })) as Shown & { save_for_later_url: string };
+    const offer = (await shownOffer({ language: 'de', pub_user_id: 'saver' })) as LocalisedOffer & {
+      save_for_later_url: string;
+    };
     const url = new URL(offer.save_for_later_url);
     const saved = await t.app.inject({ method: 'POST', url: url.pathname + url.search });
     expect(saved.statusCode, saved.body).toBe(200);
@@ -189,9 +203,9 @@ describe('what follows from a fetch', () => {
       const url = '/native/v4/offerwall.json?api_key=demo-key&limit=1';
       const answer = await t.app.inject({ method: 'POST', url, payload: { placement: 'checkout', ...body } });
       expect(answer.statusCode, answer.body).toBe(200);
-      return answer.json().data as { offers: Shown[]; language: string; next_cursor: string | null };
+      return answer.json().data as { offers: LocalisedOffer[]; language: string; next_cursor: string | null };
     };
-    const all: Shown[] = [];
+    const all: LocalisedOffer[] = [];
     let cursor: string | null = null;
     do {
       const page: Awaited<ReturnType<typeof wall>> = await wall({ language: 'de', ...(cursor && { cursor }) });
@@ -200,7 +214,7 @@ describe('what follows from a fetch', () => {
       cursor = page.next_cursor;
     } while (cursor !== null);
     expect(all.find(({ id }) => id === offerId)).toMatchObject({ language: 'de', title: 'Gratis Kaffee' });
-    const { offerwall_url } = (await shown({ language: 'ar' })) as unknown as { offerwall_url: string };
+    const { offerwall_url } = (await shownOffer({ language: 'ar' })) as unknown as { offerwall_url: string };
     const page = new URL(offerwall_url);
     const { body } = await t.app.inject({ url: page.pathname + page.search });
     expect(body).toContain('<html lang="ar" dir="rtl">');
@@ -219,7 +233,7 @@ describe('what follows from a fetch', () => {
 });
 
 describe('targeting by language', () => {
-  test('covers the regions of a language, and stays the same when it is decided again', async () => {
+  test('covers the regions of a language, and is the same when the decision is made again', async () => {
     const { rows } = await t.pool.query<{ campaign_id: number }>('select campaign_id from offers where id = $1', [
       offerId,
     ]);
@@ -264,7 +278,7 @@ describe('bad input', () => {
     expect(body.error.details.map((detail: { path: string }) => detail.path)).toContain(path);
   });
 
-  test('harmful terms of a translation are cleaned, tags are canonical, empty texts are left out', async () => {
+  test('harmful terms of a translation are sanitised, tags are canonical, empty texts are left out', async () => {
     const translations = { 'PT-br': { title: '', terms_and_conditions: '<p onclick="x()">A<script>b</script></p>' } };
     const { body } = await changeOffer({ translations });
     expect(body.data.translations).toEqual({ 'pt-BR': { terms_and_conditions: '<p>A</p>' } });

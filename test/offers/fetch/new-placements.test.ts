@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { maxPlacements } from '../../../src/catalog/placements.ts';
 import { createTestApp } from '../../support/test-app.ts';
 
-test('300 fetches at once with new placements are all answered, and take one connection while they wait', async () => {
+test('300 concurrent fetches with new placements all get a response, and use one connection while they wait', async () => {
   const t = await createTestApp();
   const [other, observer] = [0, 1].map(() => new pg.Client({ connectionString: t.databaseUrl })) as [
     pg.Client,
@@ -21,8 +21,12 @@ test('300 fetches at once with new placements are all answered, and take one con
   );
   const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
   await expect.poll(async () => (await observer.query(waiting)).rowCount).toBe(1);
-  const known = { placement: 'checkout', pub_user_id: 'somebody' };
-  const answer = await t.app.inject({ method: 'POST', url: '/native/v2/offers.json?api_key=demo-key', payload: known });
+  const existingPlacement = { placement: 'checkout', pub_user_id: 'somebody' };
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: '/native/v2/offers.json?api_key=demo-key',
+    payload: existingPlacement,
+  });
   expect(answer.statusCode).toBe(200);
   expect((await observer.query(waiting)).rowCount).toBe(1);
   await other.query('commit');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/* Odd values of optional fields never refuse a fetch; the publisher sees a notice (docs/reading-input.md#requests). */
+/** Odd values of optional fields never reject a fetch; the publisher sees a notice (docs/reading-input.md#requests). */
 
 let t: TestApp;
 beforeAll(async () => {
@@ -38,7 +38,9 @@ const odd: readonly unknown[] = [
   ...['x'.repeat(2_000), '🎁'.repeat(3_000), '9'.repeat(500), Array(500).fill(0), { deep: { deep: { deep: [{}] } } }],
 ];
 
-/** Fields of the body with a value that is read without a notice, and those of the odd values that are, too. */
+/**
+ * Fields of the body with a value that is accepted without a notice, and a check for odd values that are accepted too.
+ */
 const fields: Record<string, { good: unknown; alsoGood?: (value: unknown) => boolean }> = {
   ua: { good: 'App/1', alsoGood: isTextUpTo(2048) },
   user_agent: { good: 'App/1', alsoGood: isTextUpTo(2048) },
@@ -171,7 +173,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
   });
 });
 
-describe('only what the contract lists refuses a fetch', () => {
+describe('only values listed in the contract reject a fetch', () => {
   test.each([
     ['loyaltyboost=3', '&loyaltyboost=3', {}],
     ['loyaltyboost twice', '&loyaltyboost=1&loyaltyboost=1', {}],
@@ -188,7 +190,7 @@ describe('only what the contract lists refuses a fetch', () => {
   });
 });
 
-test('any.json, the offerwall and explanations read the same', async () => {
+test('any.json, the offerwall and explanations read values in the same way', async () => {
   const body = { placement: 'checkout', language: 'English', email_sha256: '', dev: 'maybe', timeout_ms: 'soon' };
   for (const path of ['/native/v4/any.json', '/native/v4/offerwall.json']) {
     expect([path, (await post(body, { path })).status]).toEqual([path, 200]);
@@ -202,7 +204,7 @@ test('any.json, the offerwall and explanations read the same', async () => {
   expect(explained.statusCode, explained.body).toBe(200);
 });
 
-test('limit of the offerwall counts as absent where it is unreadable', async () => {
+test('limit of the offerwall counts as absent if it is unreadable', async () => {
   for (const limit of [0, 101, 'many', '', null, [5]]) {
     const answer = await post({ placement: 'wall', limit }, { path: '/native/v4/offerwall.json' });
     expect([limit, answer.status]).toEqual([limit, 200]);

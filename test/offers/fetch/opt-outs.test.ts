@@ -35,8 +35,8 @@ test('of many concurrent users, each has one session, and opted-out campaigns ar
     const [first] = offers;
     if (first === undefined) throw new Error('no offers');
     const url = first.beacons.no_thanks_click;
-    const said = await requestOver(t.app, { url, headers: { 'user-agent': browser } });
-    expect(said.statusCode).toBe(200);
+    const response = await requestOver(t.app, { url, headers: { 'user-agent': browser } });
+    expect(response.statusCode).toBe(200);
     refused.set(user, first.campaign_id);
   }
   const { rows: before } = await t.pool.query<{ count: number }>('select count(*)::int as count from sessions');
@@ -45,17 +45,17 @@ test('of many concurrent users, each has one session, and opted-out campaigns ar
   expect(after[0]?.count).toBe((before[0]?.count ?? 0) + users.length);
 
   const ids = answers.map(({ session_id }) => session_id);
-  const { rows: kept } = await t.pool.query<{ id: string; campaign_ids: number[]; custom: object }>(
+  const { rows: sessionRows } = await t.pool.query<{ id: string; campaign_ids: number[]; custom: object }>(
     'select id, campaign_ids, custom from sessions where id = any($1)',
     [ids],
   );
-  const keptById = new Map(kept.map((row) => [row.id, row]));
+  const keptById = new Map(sessionRows.map((row) => [row.id, row]));
   for (const { user, session_id, offers } of answers) {
-    const shown = offers.map((offer) => offer.campaign_id);
-    expect(shown.length).toBeGreaterThan(0);
-    expect(shown).not.toContain(refused.get(user));
+    const campaignIds = offers.map((offer) => offer.campaign_id);
+    expect(campaignIds.length).toBeGreaterThan(0);
+    expect(campaignIds).not.toContain(refused.get(user));
     expect(keptById.get(session_id)).toMatchObject({
-      campaign_ids: shown,
+      campaign_ids: campaignIds,
       custom: { note: 'says "no" \\ and, (maybe) {yes}' },
     });
     expect(await decisionOf(session_id)).toMatchObject({ identical: true });

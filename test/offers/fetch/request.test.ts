@@ -65,7 +65,7 @@ describe('old names', () => {
     expect(read({ themeId: '' }).themeId).toBeNull();
   });
 
-  test('yield to the new name', () => {
+  test('are overridden by the new name', () => {
     const request = read({ ad_fp: 'new', adpx_fp: 'old', fingerprint: 'older', ua: 'New/1', user_agent: 'Old/1' });
     expect([request.adFp, request.userAgent]).toEqual(['new', 'New/1']);
   });
@@ -148,7 +148,7 @@ describe('filters', () => {
     expect(noted).toEqual(expected === null ? ['/country'] : []);
   });
 
-  test('a country of the body that names none leaves that of the query', () => {
+  test('an unknown country in the body does not override that of the query', () => {
     expect(read({ country: 'nowhere' }, { country: 'fra' }).country).toBe('FR');
   });
 
@@ -171,7 +171,7 @@ describe('filters', () => {
     expect(read({ pub_user_id: ' ' }).pubUserId).toBeNull();
   });
 
-  test('campaignId is a number, and text that is none counts as absent', () => {
+  test('campaignId is a number, and other text counts as absent', () => {
     expect(read({}, { campaignId: ' 42 ' }).campaignId).toBe(42);
     expect(read({}, { campaignId: '9'.repeat(400) }).campaignId).toBe(Number.MAX_SAFE_INTEGER);
     for (const campaignId of ['undefined', 'NaN', '-1', '1.5', '0x10']) {
@@ -322,8 +322,8 @@ describe('custom keys', () => {
   test('fail with a documented error code only, and contain only text that can be stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 70 }), fc.jsonValue(), { maxKeys: 60 }), (own) => {
-        // Known fields have types of their own, which the route's schema has checked before.
-        const known = [
+        // Known fields have their own types, which the route's schema has already checked.
+        const knownFields = [
           'placement',
           'ua',
           'ip',
@@ -335,7 +335,7 @@ describe('custom keys', () => {
           'themeId',
           'theme_id',
         ];
-        fc.pre(!known.some((name) => Object.hasOwn(own, name)));
+        fc.pre(!knownFields.some((name) => Object.hasOwn(own, name)));
         try {
           for (const [name, value] of read(own).custom) {
             expect(name).toMatch(/^[A-Za-z0-9_.-]{1,64}$/);

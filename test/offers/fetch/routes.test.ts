@@ -5,7 +5,7 @@ import { holdTable } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { withoutStore } from '../../tracking/journey.ts';
 
-/* Fetch-offers over a socket: what depends on how a request arrives, and on when it fails. */
+/** Fetch-offers over a socket: behaviour that depends on how a request arrives, and when it fails. */
 
 let t: TestApp;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(() => t.close());
 beforeEach(() => t.pool.query('truncate sessions'));
 
 type Sent = { query?: string; headers?: Record<string, string>; body?: unknown; method?: string };
-type Answer = { status: number; headers: Record<string, unknown>; body: string };
+type SocketResponse = { status: number; headers: Record<string, unknown>; body: string };
 
 const path = '/native/v4/offers.json';
 const bytesOf = (body: unknown): Buffer =>
@@ -24,13 +24,13 @@ const bytesOf = (body: unknown): Buffer =>
 
 const defaultQuery = (): string => `api_key=${t.publisher.key}`;
 
-const fetchOver = (sent: Sent, app = t.app): Promise<Answer> =>
+const fetchOver = (sent: Sent, app = t.app): Promise<SocketResponse> =>
   new Promise((resolve, reject) => {
     const { port } = app.server.address() as AddressInfo;
     const body = bytesOf(sent.body);
-    const { 'transfer-encoding': chunked, ...given } = sent.headers ?? {};
+    const { 'transfer-encoding': chunked, ...sentHeaders } = sent.headers ?? {};
     const length = chunked === undefined ? { 'content-length': String(body.length) } : { 'transfer-encoding': chunked };
-    const headers = { 'content-type': 'application/json', 'user-agent': 'tests', ...length, ...given };
+    const headers = { 'content-type': 'application/json', 'user-agent': 'tests', ...length, ...sentHeaders };
     const url = `${path}?${sent.query ?? defaultQuery()}`;
     const outgoing = send(
       { port, host: '127.0.0.1', path: url, method: sent.method ?? 'POST', headers, agent: false },
@@ -125,7 +125,7 @@ const wire = (sent: Sent, last: boolean): Buffer => {
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]);
 };
 
-test('a body that arrives byte by byte, split within characters, is read whole', async () => {
+test('a body that arrives byte by byte, split within characters, is read completely', async () => {
   const bytes = wire({ body }, true);
   const cut = bytes.indexOf('first_name');
   const pieces = [bytes.subarray(0, cut), ...Array.from(bytes.subarray(cut), (byte) => Buffer.from([byte]))];
@@ -133,7 +133,7 @@ test('a body that arrives byte by byte, split within characters, is read whole',
   expect(await sessions()).toMatchObject([{ custom: { first_name: body.first_name } }]);
 });
 
-test('pipelined requests are answered in their order, valid and invalid ones', async () => {
+test('pipelined requests are answered in order, valid and invalid ones', async () => {
   const sent: Sent[] = [
     { body },
     { body: {} },
@@ -141,7 +141,7 @@ test('pipelined requests are answered in their order, valid and invalid ones', a
     { query: 'api_key=unknown', body },
     { body },
   ];
-  const answer = await inPieces([Buffer.concat(sent.map((one, at) => wire(one, at === sent.length - 1)))]);
+  const answer = await inPieces([Buffer.concat(sent.map((request, at) => wire(request, at === sent.length - 1)))]);
   expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
     '200',
     '400',
@@ -179,7 +179,7 @@ test('a request counts once against the limit of its key', async () => {
   }
 });
 
-test('a fetch without a database is answered 503 with retry-after, and no session is written', async () => {
+test('a fetch without a database gets 503 with retry-after, and no session is written', async () => {
   await withoutStore(t.databaseUrl, async (cut) => {
     const answer = await fetchOver({ body }, cut.app);
     expect(answer.status).toBe(503);
@@ -190,7 +190,7 @@ test('a fetch without a database is answered 503 with retry-after, and no sessio
   });
 });
 
-test('a fetch whose session cannot be written is answered 500 after one attempt', async () => {
+test('a fetch whose session cannot be written gets 500 after one attempt', async () => {
   await t.pool.query('create sequence attempts');
   await t.pool.query(
     "alter table sessions add constraint refused check (placement <> 'refused' or nextval('attempts') < 0)",
@@ -210,11 +210,11 @@ test('a fetch whose session cannot be written is answered 500 after one attempt'
 test('a fetch in progress when the process stops is answered, and its connection is closed', async () => {
   const stopping = await createTestApp({ databaseUrl: t.databaseUrl });
   await stopping.app.listen({ port: 0, host: '127.0.0.1' });
-  const held = await holdTable(t.pool, 'sessions');
+  const lock = await holdTable(t.pool, 'sessions');
   const answer = fetchOver({ body: { placement: 'checkout' } }, stopping.app);
-  await held.untilWaitedFor();
+  await lock.untilWaitedFor();
   const closed = stopping.close();
-  await held.release();
+  await lock.release();
   expect(await answer).toMatchObject({ status: 200, headers: { connection: 'close' } });
   await closed;
   expect(await sessions()).toHaveLength(1);

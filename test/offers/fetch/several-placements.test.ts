@@ -17,12 +17,12 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-type Shown = { id: number; campaign_id: number; beacons: { no_thanks_click: string } };
+type ShownOffer = { id: number; campaign_id: number; beacons: { no_thanks_click: string } };
 type Placed = {
   name: string;
   session_id: string;
   count: number;
-  offers: Shown[];
+  offers: ShownOffer[];
   settings: { primary_color?: string };
 };
 
@@ -37,7 +37,7 @@ async function fetchAt(placements: unknown[], body: object = {}, query = ''): Pr
   return answer.body.data.placements;
 }
 
-const named = (...names: string[]) => names.map((name) => ({ name }));
+const placementsNamed = (...names: string[]) => names.map((name) => ({ name }));
 const ten = Array.from({ length: 10 }, (_, index) => ({ name: `place ${index}`, count: 10 }));
 
 const campaignsOf = (placed: readonly Placed[]): number[] =>
@@ -59,8 +59,8 @@ async function withRules<Result>(rules: object, work: () => Promise<Result>): Pr
 }
 
 describe('a call with several placements', () => {
-  test('is answered with a session for each, in their order, by the names given', async () => {
-    const { status, body } = await post({ placements: named('Two', 'one', 'three_'), pub_user_id: 'u-1' });
+  test('gets a session for each, in order, with the given names', async () => {
+    const { status, body } = await post({ placements: placementsNamed('Two', 'one', 'three_'), pub_user_id: 'u-1' });
     expect(status).toBe(200);
     const errors = [...Value.Errors(fetchPlacementsAnswer, offerSchemas, body)];
     expect(errors.map(({ path, message }) => `${path} ${message}`)).toEqual([]);
@@ -87,11 +87,11 @@ describe('a call with several placements', () => {
     expect(campaigns.length).toBeGreaterThan(10);
     expect(placed[0]?.count).toBeGreaterThan(0);
     await withRules({ exclusion_groups: ['all'] }, async () => {
-      expect((await fetchAt(named('one', 'two', 'three'))).map(({ count }) => count)).toEqual([1, 0, 0]);
+      expect((await fetchAt(placementsNamed('one', 'two', 'three'))).map(({ count }) => count)).toEqual([1, 0, 0]);
     });
   });
 
-  test('shows at each placement what `count` and the setting of the placement say', async () => {
+  test('shows at each placement as many offers as `count` and the setting of the placement allow', async () => {
     await t.pool.query("update placements set offers_per_response = 2 where name = 'two'");
     await t.pool.query("update placements set unit_enabled = false where name = 'three'");
     await t.deps.catalog.refresh();
@@ -106,7 +106,7 @@ describe('a call with several placements', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('takes a theme for each placement; that of another publisher counts as not given', async () => {
+  test('accepts a theme for each placement; that of another publisher is ignored', async () => {
     const theme = async (publisherId: number, key: string): Promise<number> =>
       (
         await t.pool.query<{ id: number }>(
@@ -131,7 +131,7 @@ describe('a call with several placements', () => {
     expect((await fetchAt(inherited, { theme_id: 'dark' })).map(({ count }) => count)).toEqual([0, 0, 0]);
   });
 
-  test('can be explained: each session is decided again as it was', async () => {
+  test('can be explained: each session can be decided again identically', async () => {
     await withRules({ exclusion_groups: ['all'], targeting: { countries: { include: ['US'] } } }, async () => {
       const placed = await fetchAt([{ name: 'one' }, { name: 'two', count: 2 }], { country: 'US', ad_fp: 'explained' });
       expect(placed.map(({ count }) => count)).toEqual([1, 0]);
@@ -141,16 +141,16 @@ describe('a call with several placements', () => {
         await expect.poll(async () => (await read()).data?.identical).toBe(true);
       }
     });
-    const page = await fetchAt(named('one', 'two'), { ad_fp: 'explained' });
+    const page = await fetchAt(placementsNamed('one', 'two'), { ad_fp: 'explained' });
     expect(new Set(campaignsOf(page)).size).toBe(6);
   });
 
-  test('shows no campaign that the user has declined, at no placement', async () => {
-    const first = await fetchAt(named('one', 'two'), { ad_fp: 'declines' });
-    const declined = first.map(({ offers }) => offers[0] as Shown);
+  test('shows a declined campaign at no placement', async () => {
+    const first = await fetchAt(placementsNamed('one', 'two'), { ad_fp: 'declines' });
+    const declined = first.map(({ offers }) => offers[0] as ShownOffer);
     for (const { beacons } of declined)
       expect((await requestOver(t.app, { url: beacons.no_thanks_click })).statusCode).toBe(200);
-    const second = await fetchAt(named('one', 'two'), { ad_fp: 'declines' });
+    const second = await fetchAt(placementsNamed('one', 'two'), { ad_fp: 'declines' });
     expect(second.map(({ count }) => count)).toEqual([3, 3]);
     const campaigns = campaignsOf(second);
     expect(new Set(campaigns).size).toBe(6);
@@ -179,21 +179,21 @@ describe('a call with several placements', () => {
     },
   );
 
-  test('holds total caps over parallel calls', async () => {
+  test('applies total caps over concurrent calls', async () => {
     const total_caps = [{ metric: 'impressions', per: 'lifetime', limit: 3 }];
     await withRules({ total_caps }, async () => {
       const calls = await Promise.all(Array.from({ length: 8 }, () => fetchAt(ten)));
-      const shown = new Map<number, number>();
-      for (const id of calls.flatMap(campaignsOf)) shown.set(id, (shown.get(id) ?? 0) + 1);
-      expect(shown.size).toBeGreaterThan(0);
-      expect(Math.max(...shown.values())).toBeLessThanOrEqual(3);
+      const timesShown = new Map<number, number>();
+      for (const id of calls.flatMap(campaignsOf)) timesShown.set(id, (timesShown.get(id) ?? 0) + 1);
+      expect(timesShown.size).toBeGreaterThan(0);
+      expect(Math.max(...timesShown.values())).toBeLessThanOrEqual(3);
     });
   });
 
-  test('is answered empty at all placements on its deadline', async () => {
+  test('gets an empty response at all placements at its deadline', async () => {
     const client = await t.pool.connect();
     await client.query('begin; lock table sessions in access exclusive mode');
-    const placed = await fetchAt(named('one', 'two'), { timeout_ms: 30 }).finally(async () => {
+    const placed = await fetchAt(placementsNamed('one', 'two'), { timeout_ms: 30 }).finally(async () => {
       await client.query('rollback');
       client.release();
     });
@@ -204,26 +204,26 @@ describe('a call with several placements', () => {
     expect(new Set(placed.map(({ session_id }) => session_id)).size).toBe(2);
   });
 
-  test('obeys dev, loyaltyboost, creative and consent as at one placement', async () => {
+  test('applies dev, loyaltyboost, creative and consent as with one placement', async () => {
     const before = await numberOf('placements');
-    const dev = await fetchAt(named('never seen', 'nor this'), { dev: 1 });
+    const dev = await fetchAt(placementsNamed('never seen', 'nor this'), { dev: 1 });
     expect(await numberOf('placements')).toBe(before);
     const ids = dev.map(({ session_id }) => session_id);
     const { rows } = await t.pool.query('select dev from sessions where id = any($1)', [ids]);
     expect(rows).toEqual([{ dev: true }, { dev: true }]);
-    const loyal = await fetchAt(named('one', 'two'), {}, '&loyaltyboost=2&creative=1');
+    const loyal = await fetchAt(placementsNamed('one', 'two'), {}, '&loyaltyboost=2&creative=1');
     const offers = loyal.flatMap((placed) => placed.offers as unknown as { is_loyalty: boolean; image: string }[]);
     expect(offers.length).toBeGreaterThan(0);
     for (const offer of offers)
       expect(offer).toMatchObject({ is_loyalty: true, image: expect.stringContaining('http') });
-    const unnamed = await fetchAt(named('one', 'two'), { pub_user_id: 'u-2', consent: false });
-    const kept = await t.pool.query('select user_key, pub_user_id from sessions where id = any($1)', [
+    const unnamed = await fetchAt(placementsNamed('one', 'two'), { pub_user_id: 'u-2', consent: false });
+    const storedSessions = await t.pool.query('select user_key, pub_user_id from sessions where id = any($1)', [
       unnamed.map(({ session_id }) => session_id),
     ]);
-    expect(kept.rows).toEqual(Array(2).fill({ user_key: null, pub_user_id: null }));
+    expect(storedSessions.rows).toEqual(Array(2).fill({ user_key: null, pub_user_id: null }));
   });
 
-  test('may have the largest body', async () => {
+  test('may have the maximum body size', async () => {
     const custom = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`key_${index}`, 'ä'.repeat(512)]));
     const placed = await fetchAt(ten, custom);
     expect(placed).toHaveLength(10);
@@ -236,13 +236,13 @@ test.each([
   ['a text', 'one', null, '/placements'],
   ['an object', { name: 'one' }, null, '/placements'],
   ['only entries without a name', [{}, null, 7, 'one'], null, '/placements/0/name'],
-  ['more than ten', named(...'abcdefghijk'), [...'abcdefghij'], '/placements'],
+  ['more than ten', placementsNamed(...'abcdefghijk'), [...'abcdefghij'], '/placements'],
   ['an entry without a name', [{ name: 'one' }, {}], ['one'], '/placements/1/name'],
   ['a blank name', [{ name: ' ' }, { name: 'one' }], ['one'], '/placements/0/name'],
   ['a NUL character', [{ name: 'a\0b' }, { name: 'one' }], ['one'], '/placements/0/name'],
   ['a long name', [{ name: 'x'.repeat(129) }, { name: 'one' }], ['one'], '/placements/0/name'],
   ['a name that becomes too long', [{ name: 'İ'.repeat(128) }, { name: 'one' }], ['one'], '/placements/0/name'],
-  ['a name twice, spelled otherwise', named('check out', 'Check_Out'), ['check out'], '/placements/1/name'],
+  ['a name twice, spelled otherwise', placementsNamed('check out', 'Check_Out'), ['check out'], '/placements/1/name'],
   ['a number as name', [{ name: 5 }], ['5'], null],
   ['a count of 0', [{ name: 'one', count: 0 }], ['one'], '/placements/0/count'],
   ['a count of 11', [{ name: 'one', count: 11 }], ['one'], '/placements/0/count'],

@@ -50,7 +50,7 @@ test('nothing is recorded while nobody watches', async () => {
   expect(await recorded()).toEqual([]);
 });
 
-test('calls of a watched publisher are recorded, masked, refused ones too, and those of no other', async () => {
+test('calls of a watched publisher are recorded and masked, including rejected ones, but not those of others', async () => {
   await t.deps.liveCalls.watch(t.pool, t.publisher.id);
   const attributes = { plan: 'plus', first_name: 'Adamina', pub_user_id: 'user-4711', contact: 'ada@example.com' };
   expect(await send({ placement, ...attributes, country: 'Germany', themeId: 'none' })).toBe(200);
@@ -94,7 +94,7 @@ test('calls of a watched publisher are recorded, masked, refused ones too, and t
     expect(text).not.toContain(secret);
 });
 
-test('of a request that hides hundreds of texts, the answer is hidden as a whole', () => {
+test('the response to a request with hundreds of hidden texts is hidden completely', () => {
   const few = maskRequest({ mail: ['ada@shop.test'], note: `${'x '.repeat(200)} ada@shop.test` });
   expect(few.visible).toMatchObject({ mail: '•••', note: expect.stringMatching(/^x .*… \(414 characters\)$/) });
   expect(maskAnswer({ title: 'For ada@shop.test' }, few.hiddenTexts)).toEqual({ title: 'For •••' });
@@ -102,20 +102,20 @@ test('of a request that hides hundreds of texts, the answer is hidden as a whole
   expect(maskAnswer({ title: 'For user 12999' }, many.hiddenTexts)).toBe('•••');
 });
 
-test('another process learns who is watched, and what both recorded is read in one list', async () => {
+test('another process learns who is watched, and the calls of both are read in one list', async () => {
   const elsewhere = createLiveCalls(() => nowMs);
   expect(elsewhere.isWatched(t.publisher.id)).toBe(false);
   await elsewhere.sync(t.pool);
   expect(elsewhere.isWatched(t.publisher.id)).toBe(true);
-  const known = await recorded();
-  const call = known[0]?.call;
+  const calls = await recorded();
+  const call = calls[0]?.call;
   if (call === undefined) throw new Error('nothing was recorded');
   elsewhere.add(t.publisher.id, () => ({ ...call, path: '/elsewhere' }));
   await elsewhere.sync(t.pool);
-  expect((await recorded()).map((one) => one.call.path)).toContain('/elsewhere');
+  expect((await recorded()).map((entry) => entry.call.path)).toContain('/elsewhere');
 });
 
-test('a flood of calls is cut, watching ends with the page, and calls are gone after an hour', async () => {
+test('a flood of calls is limited, watching ends with the page, and calls are deleted after an hour', async () => {
   const before = (await recorded()).length;
   for (let call = 0; call < 40; call += 1) await send({});
   expect(await recorded()).toHaveLength(before + 25);
@@ -127,7 +127,7 @@ test('a flood of calls is cut, watching ends with the page, and calls are gone a
   expect((await t.pool.query('select from live_calls union all select from live_watches')).rowCount).toBe(0);
 });
 
-test('refused calls are kept for an hour while no page is open, of management too', async () => {
+test('rejected calls are stored for an hour while no page is open, including management calls', async () => {
   await t.deps.liveCalls.sync(t.pool);
   expect(t.deps.liveCalls.isAnyWatched()).toBe(false);
   expect(await send({ placement })).toBe(200);
@@ -137,8 +137,8 @@ test('refused calls are kept for an hour while no page is open, of management to
   expect(await send(secret, { key: 'reports-only', path: '/manage/v1/keys' })).toBe(403);
   const statuses = async (sinceMs: number) => {
     await t.deps.liveCalls.sync(t.pool);
-    const given = { sinceMs: nowMs - minuteMs, refusedSinceMs: sinceMs, except: [], limit: 100 };
-    return readCalls(t.pool, t.publisher.id, given);
+    const query = { sinceMs: nowMs - minuteMs, refusedSinceMs: sinceMs, except: [], limit: 100 };
+    return readCalls(t.pool, t.publisher.id, query);
   };
   const calls = await statuses(nowMs - minuteMs);
   expect(calls.map(({ call }) => `${call.status} ${call.path}`).sort()).toEqual([
@@ -154,14 +154,14 @@ test('refused calls are kept for an hour while no page is open, of management to
   expect(await statuses(nowMs - minuteMs)).toHaveLength(5);
 });
 
-test('on the live page a call of perks is an item of its own, and the fetch keeps its request and answer', async () => {
+test('on the live page a perks call is a separate item, and the fetch keeps its request and response', async () => {
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   const items = watchCalls({ ...t.deps, pool: t.pool }, publisher);
-  const shown = async () => {
+  const itemTexts = async () => {
     await t.deps.liveCalls.sync(t.pool);
     return (await items()).map(({ data }) => data);
   };
-  await shown();
+  await itemTexts();
   nowMs += 1;
   expect(await send({ placement, pub_user_id: 'u' })).toBe(200);
   const { rows } = await t.pool.query<{ id: string; campaign: number }>(
@@ -170,7 +170,7 @@ test('on the live page a call of perks is an item of its own, and the fetch keep
   const [{ id, campaign }] = rows as [{ id: string; campaign: number }];
   const select = `/sdk/v4/usp/${id}/${campaign}/select.json`;
   expect(await send({ pub_user_id: 'u' }, { path: select })).toBe(200);
-  const markups = await shown();
+  const markups = await itemTexts();
   const item = markups.find((markup) => markup.includes(`id="request-${id}"`));
   expect(item).toContain('POST /native/v4/offers.json');
   expect(markups.find((markup) => markup.includes('id="call-') && markup.includes(select))).toContain('POST');
@@ -184,10 +184,10 @@ test('the live page marks new placements, and its list of notices updates itself
   expect(await send({ placement, pub_user_id: 'u' })).toBe(200);
   const { rows } = await t.pool.query<{ id: string }>('select id from sessions order by id desc limit 2');
   const ids = rows.map(({ id }) => id);
-  const found = await findRequests(t.pool, t.publisher.id, ids);
-  const marked = found
-    .filter((one) => sessionItem(one, undefined, publisher).markup.includes('new placement'))
-    .map((one) => one.placement);
+  const requests = await findRequests(t.pool, t.publisher.id, ids);
+  const marked = requests
+    .filter((request) => sessionItem(request, undefined, publisher).markup.includes('new placement'))
+    .map((request) => request.placement);
   expect(marked).toEqual(['brand-new']);
   const base = `/dashboard/p/${t.publisher.id}`;
   const page = (await user.get(`${base}/live`)).body;

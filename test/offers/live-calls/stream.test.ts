@@ -36,7 +36,7 @@ const send = (path: string, body: object) =>
   });
 const fetchOffers = async (body: object): Promise<number> => (await send('/native/v4/offers.json', body)).statusCode;
 
-/** `perkwire logs tail` until it is stopped, or ends by itself. */
+/** Runs `perkwire logs tail` until it is stopped, or ends by itself. */
 function tail(key: string, ...args: string[]) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const stop = new AbortController();
@@ -61,7 +61,7 @@ async function watched(before: number, streams: number): Promise<void> {
 }
 const written = () => t.deps.liveCalls.sync(t.pool);
 
-test('shows calls as they come, masked, with what was refused or ignored of them; others by filter', async () => {
+test('shows calls as they arrive, masked, with rejected and ignored values; a filter selects some of them', async () => {
   await addKey('tail', 'configurations');
   const before = opened;
   const all = tail('tail');
@@ -79,26 +79,26 @@ test('shows calls as they come, masked, with what was refused or ignored of them
   expect(all.out()).toMatch(/offers\.json 400 [\d.]+ ms missing_placement: The body field "placement" is required/);
   await expect.poll(refused.out).toContain('"status":400');
   await expect.poll(atCheckout.out).toContain('"placements":["check-out"]');
-  for (const one of [all, refused, atCheckout]) {
-    expect(one.out()).not.toContain('user-4711');
-    one.stop();
-    expect(await one.ended).toBe(0);
+  for (const stream of [all, refused, atCheckout]) {
+    expect(stream.out()).not.toContain('user-4711');
+    stream.stop();
+    expect(await stream.ended).toBe(0);
   }
   expect(refused.out().trim().split('\n')).toHaveLength(1);
   expect(atCheckout.out().trim().split('\n')).toHaveLength(1);
 });
 
-test('begins with the last calls of before, refused ones of an hour ago too, as many as are asked for', async () => {
+test('begins with the requested number of earlier calls, including rejected ones of the last hour', async () => {
   await addKey('later', 'configurations');
   for (let call = 0; call < 3; call += 1) expect(await fetchOffers({})).toBe(400);
   await written();
   const [few, none] = [tail('later', '--last', '2', '--json'), tail('later', '--last', '0')];
   await expect.poll(() => few.out().split('\n').length).toBe(3);
   expect(none.out()).toBe('');
-  for (const one of [few, none]) one.stop();
+  for (const stream of [few, none]) stream.stop();
 });
 
-test('a call of perks asks for offers nowhere, at the default placement neither', async () => {
+test('a perks call requests offers at no placement, not even at the default one', async () => {
   await addKey('shopper', 'configurations');
   const user = { pub_user_id: 'shopper' };
   await t.pool.query(`update publishers set default_placement = 'checkout' where id = $1`, [t.publisher.id]);
@@ -120,12 +120,12 @@ test('a call of perks asks for offers nowhere, at the default placement neither'
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const chosen = calls.find(({ path }) => path === select);
-  expect([chosen?.placements, chosen?.session_id]).toEqual([[], data.session_id]);
-  for (const one of [all, atCheckout]) one.stop();
+  const selectCall = calls.find(({ path }) => path === select);
+  expect([selectCall?.placements, selectCall?.session_id]).toEqual([[], data.session_id]);
+  for (const stream of [all, atCheckout]) stream.stop();
 });
 
-test('ends when its key is revoked, and gets no call after it', async () => {
+test('ends when its key is revoked, and gets no call after that', async () => {
   await addKey('leaver', 'configurations');
   const before = opened;
   const tailing = tail('leaver', '--last', '0');
@@ -142,7 +142,7 @@ test('ends when its key is revoked, and gets no call after it', async () => {
   expect(tailing.out()).not.toContain('after-the-end');
 });
 
-test('403: needs the permission; wrong options are named', async () => {
+test('403: requires the permission; invalid options are named', async () => {
   await addKey('reader', 'reports');
   const env = { PERKWIRE_URL: url, PERKWIRE_KEY: 'reader' };
   expect(await runCommand(['logs', 'tail'], env)).toMatchObject({
@@ -151,7 +151,7 @@ test('403: needs the permission; wrong options are named', async () => {
   });
   expect(await runCommand(['logs', 'tail', '--status', 'bad'], env)).toMatchObject({ code: 2 });
   expect(await runCommand(['logs', 'tail', '--last', '201'], env)).toMatchObject({ code: 2 });
-  const asked = `${url}/manage/v1/live-calls/stream?status=9xx`;
+  const invalidUrl = `${url}/manage/v1/live-calls/stream?status=9xx`;
   await addKey('asker', 'configurations');
-  expect((await fetch(asked, { headers: { authorization: 'Bearer asker' } })).status).toBe(400);
+  expect((await fetch(invalidUrl, { headers: { authorization: 'Bearer asker' } })).status).toBe(400);
 });

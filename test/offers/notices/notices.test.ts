@@ -21,11 +21,11 @@ async function send(body: unknown, { path = '/native/v4/offers.json', query = ''
   return answer.statusCode;
 }
 
-type Row = { path: string; message: string; refused: boolean; count: string };
+type NoticeRow = { path: string; message: string; refused: boolean; count: string };
 
-async function written(): Promise<Row[]> {
+async function written(): Promise<NoticeRow[]> {
   await t.deps.notices.write(t.pool);
-  const { rows } = await t.pool.query<Row>(
+  const { rows } = await t.pool.query<NoticeRow>(
     'select path, message, refused, count from request_notices where publisher_id = $1 order by path, message',
     [t.publisher.id],
   );
@@ -33,7 +33,7 @@ async function written(): Promise<Row[]> {
 }
 
 describe('a notice tells the publisher', () => {
-  test('what was ignored or dropped of a request that was served', async () => {
+  test('which values of a served request were ignored or dropped', async () => {
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`k${at}`, 1]));
     expect(await send({ country: 'Germany', theme_id: 'App Store', ...many })).toBe(200);
     expect(await send({ cart: ['x'.repeat(600)], country: 'Germany' }, { query: '&country=US' })).toBe(200);
@@ -45,7 +45,7 @@ describe('a notice tells the publisher', () => {
     ]);
   });
 
-  test('what a request was refused for, also before its key was looked at', async () => {
+  test('why a request was rejected, even before its key was checked', async () => {
     expect(await send({ placement: '' })).toBe(400);
     expect(await send({ pub_user_id: 'ann@example.com' })).toBe(400);
     expect(await send({ constructor: 1 })).toBe(400);
@@ -65,13 +65,13 @@ describe('a notice tells the publisher', () => {
     expect(JSON.stringify(rows)).not.toContain('example.com');
   });
 
-  test('the same of the offerwall', async () => {
+  test('the same for the offerwall', async () => {
     expect(await send({ country: '??' }, { path: '/native/v4/offerwall.json' })).toBe(200);
     expect(await send({ placement: '' }, { path: '/native/v4/offerwall.json' })).toBe(400);
     expect((await written()).map(({ path }) => path)).toEqual(['/country', '/placement']);
   });
 
-  test('nothing of a request in order, and nothing of one with an unknown key', async () => {
+  test('nothing for a valid request, or one with an unknown key', async () => {
     const theme = await t.pool.query<{ id: number }>("select id from themes where key = 'single-offer'");
     expect(await send({ country: 'deu', themeId: theme.rows[0]?.id, pub_user_id: 7, cart: [1, 2] })).toBe(200);
     expect(await send({ placement: '' }, { key: 'unknown' })).toBe(401);
@@ -80,7 +80,7 @@ describe('a notice tells the publisher', () => {
 });
 
 describe('notices that anybody can cause', () => {
-  test('are bounded between two writes, and only the newest 100 of a publisher are kept', async () => {
+  test('are limited between two writes, and only the newest 100 of a publisher are stored', async () => {
     for (let call = 0; call < 10; call++) {
       nowMs += 1000;
       const wrong = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`bad ${call} ${at}`, 1]));
@@ -97,12 +97,12 @@ describe('notices that anybody can cause', () => {
     expect(rows.every(({ path }) => /^\/bad 1[5-9] /.test(path))).toBe(true);
   });
 
-  test('may hold any text', async () => {
+  test('may contain any text', async () => {
     await send({ 'a\u0000b\ud800': 1 });
     expect((await written()).map(({ path }) => path)).toEqual(['/a\ufffdb\ufffd']);
   });
 
-  test('are gone after a day', async () => {
+  test('are deleted after a day', async () => {
     await send({ country: '?' });
     await written();
     await applyOfferRetention(t.pool, t.deps.config, nowMs + dayMs);

@@ -14,7 +14,7 @@ function sessionsOf(seed: number, count: number, { firstShare = 0.8, weight = 1 
 
 const truth = 0.2 / 0.12 - 1;
 
-test('what another ranking would have earned lies within the interval in about 95 of 100 cases', () => {
+test('the earnings of another ranking are within the interval in about 95 of 100 cases', () => {
   const runs = 200;
   const within = Array.from({ length: runs }, (_, seed) => {
     const { low, high } = intervalOf(estimateOther(sessionsOf(seed + 1, 3000)));
@@ -25,25 +25,28 @@ test('what another ranking would have earned lies within the interval in about 9
   expect(share).toBeLessThan(0.99);
 });
 
-test('the ranking itself would have earned what it has earned, and no interval is left', () => {
-  const same = sessionsOf(1, 500).map((one) => ({ ...one, shown: one.shown.map((of) => ({ ...of, ratio: 1 })) }));
+test('the actual ranking earns what it has earned, with an interval of zero width', () => {
+  const same = sessionsOf(1, 500).map((session) => ({
+    ...session,
+    shown: session.shown.map((of) => ({ ...of, ratio: 1 })),
+  }));
   expect(estimateOther(same)).toMatchObject({ lift: 0, effectiveSessions: 500, coverage: 1, isEnough: true });
   expect(estimateOther(same).error).toBeCloseTo(0, 12);
 });
 
-test('sessions that stand for several count as many times, with the uncertainty of one', () => {
+test('sessions that represent several count as many times, with the uncertainty of one', () => {
   const once = estimateOther(sessionsOf(1, 3000));
   const thrice = estimateOther(sessionsOf(1, 3000, { weight: 3 }));
   expect(thrice.lift).toBeCloseTo(once.lift, 12);
   expect(thrice.error).toBeCloseTo(once.error, 12);
 });
 
-test('it claims nothing without sessions or revenue, with few of them, or of what was hardly ever shown', () => {
+test('there is no claim without enough sessions or revenue, or for offers that were hardly ever shown', () => {
   expect(estimateOther([])).toMatchObject({ sessions: 0, lift: 0, error: 0, isEnough: false });
   const unpaid = { weight: 1, shown: [{ ratio: 1, revenueMicros: 0 }], filled: [1] };
   expect(estimateOther(Array(1000).fill(unpaid))).toMatchObject({ lift: 0, isEnough: false });
   expect(estimateOther(sessionsOf(1, 3000)).isEnough).toBe(false);
   expect(estimateOther(sessionsOf(1, 100_000, { firstShare: 0.5 })).isEnough).toBe(true);
-  const uncovered = sessionsOf(1, 100_000, { firstShare: 0.5 }).map((one) => ({ ...one, filled: [1, 0.5] }));
+  const uncovered = sessionsOf(1, 100_000, { firstShare: 0.5 }).map((session) => ({ ...session, filled: [1, 0.5] }));
   expect(estimateOther(uncovered)).toMatchObject({ isEnough: false });
 });

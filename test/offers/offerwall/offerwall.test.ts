@@ -84,7 +84,7 @@ describe('the offerwall', () => {
     expect(rows[0].offer_ids.slice(0, 4)).toEqual(idsOf([...first.offers, ...second.offers]));
   });
 
-  test('has User Selected Perks off, also where they are on in units for the same user', async () => {
+  test('has User Selected Perks off, even if they are on in units for the same user', async () => {
     const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, {
       placement: 'wall',
       pub_user_id: 'ticker',
@@ -96,7 +96,7 @@ describe('the offerwall', () => {
     expect([session.statusCode, session.json().error.code]).toEqual([403, 'usp_not_enabled']);
   });
 
-  test('answers the same under its old name, and takes limit and cursor in the body, too', async () => {
+  test('responds in the same way under its old name, and accepts limit and cursor in the body', async () => {
     const response = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, {
       placement: 'wall',
       limit: 2,
@@ -128,7 +128,7 @@ describe('the offerwall', () => {
     expect(rest.total).toBe(rest.offers.length + 1);
   });
 
-  test('finds offers by words and by category, in any spelling of letters', async () => {
+  test('finds offers by words and by category, ignoring case and accents', async () => {
     const all = await browse('&limit=100');
     const [category = ''] = all.categories;
     const ofCategory = await browse(`&limit=100&category=${encodeURIComponent(category)}&cursor=${all.first_cursor}`);
@@ -138,13 +138,13 @@ describe('the offerwall', () => {
     const unfiltered = await browse(`&limit=100&category=&q=&cursor=${all.first_cursor}`);
     expect(unfiltered.total).toBe(all.total);
     const word = (all.offers[0] as WallOffer).title.split(' ')[0] as string;
-    const found = await browse(`&q=${encodeURIComponent(word.toUpperCase())}&cursor=${all.first_cursor}`);
-    expect(idsOf(found.offers)).toContain(all.offers[0]?.id);
-    expect(found.session_id).toBe(all.session_id);
+    const matchingPage = await browse(`&q=${encodeURIComponent(word.toUpperCase())}&cursor=${all.first_cursor}`);
+    expect(idsOf(matchingPage.offers)).toContain(all.offers[0]?.id);
+    expect(matchingPage.session_id).toBe(all.session_id);
     expect((await browse('&q=nothing-is-called-this')).offers).toEqual([]);
   });
 
-  test('its beacons and clicks count, with the position of the offer', async () => {
+  test('counts beacons and clicks with the position of the offer', async () => {
     const page = await browse('&limit=5', { ad_fp: 'counter' });
     const third = page.offers[2] as WallOffer;
     expect((await call(testApp, third.pixel)).statusCode).toBe(200);
@@ -159,7 +159,7 @@ describe('the offerwall', () => {
     ]);
   });
 
-  test('a campaign the user opted out of is not on it', async () => {
+  test('does not show a campaign that the user opted out of', async () => {
     const page = await browse('&limit=1', { ad_fp: 'refuser' });
     const refused = page.offers[0] as WallOffer;
     await call(testApp, refused.beacons.no_thanks_click);
@@ -203,11 +203,11 @@ describe('the offerwall', () => {
     );
     await testApp.deps.catalog.refresh();
     const changed = `${cursor.slice(0, 20)}${cursor[20] === 'A' ? 'B' : 'A'}${cursor.slice(21)}`;
-    for (const [key, given] of [
+    for (const [key, cursorText] of [
       ['00000000000000ff', cursor],
       [testApp.publisher.key, changed],
     ]) {
-      const response = await post(`/native/v4/offerwall.json?api_key=${key}&cursor=${given}`, { placement: 'x' });
+      const response = await post(`/native/v4/offerwall.json?api_key=${key}&cursor=${cursorText}`, { placement: 'x' });
       expect([response.statusCode, response.json().error.code]).toEqual([400, 'invalid_cursor']);
     }
     const later = await createTestApp({ databaseUrl: testApp.databaseUrl, now: () => Date.now() + 86_400_000 + 1000 });
@@ -228,37 +228,41 @@ describe('the link of an offer', () => {
   };
 
   test('opens a wall of the same user with that offer first', async () => {
-    const shown = await linkOf({ pub_user_id: 'u-77', campaign_source: 'mail' });
-    const page = await browseByLink(shown.offerwall_url, '&limit=100');
-    expect(page.offers[0]?.id).toBe(shown.id);
+    const linkedOffer = await linkOf({ pub_user_id: 'u-77', campaign_source: 'mail' });
+    const page = await browseByLink(linkedOffer.offerwall_url, '&limit=100');
+    expect(page.offers[0]?.id).toBe(linkedOffer.id);
     expect(new Set(idsOf(page.offers)).size).toBe(page.offers.length);
-    expect(page.session_id).not.toBe(shown.sessionId);
+    expect(page.session_id).not.toBe(linkedOffer.sessionId);
     expect(page.offers[0]?.save_for_later_url).not.toBeNull();
     const { rows } = await testApp.pool.query(
       'select user_key, pub_user_id, placement, custom from sessions where id = any($1)',
-      [[page.session_id, shown.sessionId]],
+      [[page.session_id, linkedOffer.sessionId]],
     );
     expect(rows[0]).toEqual(rows[1]);
   });
 
-  test('shows its offer first after an opt-out too, and counts it for the session of the link', async () => {
-    const shown = await linkOf({ ad_fp: 'opted-out' });
-    await call(testApp, shown.pixel);
-    await call(testApp, shown.beacons.no_thanks_click);
-    const page = await browseByLink(shown.offerwall_url, '&limit=3');
-    expect(page.offers[0]).toMatchObject({ id: shown.id, pixel: shown.pixel, click_url: shown.click_url });
-    expect(idsOf(page.offers.slice(1))).not.toContain(shown.id);
+  test('shows its offer first even after an opt-out, and counts it for the session of the link', async () => {
+    const linkedOffer = await linkOf({ ad_fp: 'opted-out' });
+    await call(testApp, linkedOffer.pixel);
+    await call(testApp, linkedOffer.beacons.no_thanks_click);
+    const page = await browseByLink(linkedOffer.offerwall_url, '&limit=3');
+    expect(page.offers[0]).toMatchObject({
+      id: linkedOffer.id,
+      pixel: linkedOffer.pixel,
+      click_url: linkedOffer.click_url,
+    });
+    expect(idsOf(page.offers.slice(1))).not.toContain(linkedOffer.id);
     await call(testApp, (page.offers[0] as WallOffer).pixel);
-    const begun = await browseByLink(shown.offerwall_url, `&limit=3&cursor=${page.first_cursor}`);
+    const begun = await browseByLink(linkedOffer.offerwall_url, `&limit=3&cursor=${page.first_cursor}`);
     expect(begun.offers).toEqual(page.offers);
-    const named = `&limit=3&cursor=${page.first_cursor}&q=${encodeURIComponent(shown.title)}`;
-    expect((await browseByLink(shown.offerwall_url, named)).offers[0]?.id).toBe(shown.id);
+    const searchQuery = `&limit=3&cursor=${page.first_cursor}&q=${encodeURIComponent(linkedOffer.title)}`;
+    expect((await browseByLink(linkedOffer.offerwall_url, searchQuery)).offers[0]?.id).toBe(linkedOffer.id);
     for (let later: Page = page; later.next_cursor !== null; ) {
-      later = await browseByLink(shown.offerwall_url, `&limit=3&cursor=${later.next_cursor}`);
+      later = await browseByLink(linkedOffer.offerwall_url, `&limit=3&cursor=${later.next_cursor}`);
       expect(later.total).toBe(page.total);
-      expect(idsOf(later.offers)).not.toContain(shown.id);
+      expect(idsOf(later.offers)).not.toContain(linkedOffer.id);
     }
-    const sessions = [shown.sessionId, page.session_id];
+    const sessions = [linkedOffer.sessionId, page.session_id];
     const impressions = (await storedEvents(testApp)).filter(
       ({ session_id, kind }) => kind === 'impression' && sessions.includes(session_id),
     );
@@ -266,8 +270,8 @@ describe('the link of an offer', () => {
   });
 
   test('of a dev session records no event', async () => {
-    const shown = await linkOf({ dev: '1' });
-    const page = await browseByLink(shown.offerwall_url);
+    const linkedOffer = await linkOf({ dev: '1' });
+    const page = await browseByLink(linkedOffer.offerwall_url);
     await call(testApp, (page.offers[0] as WallOffer).pixel);
     expect((await storedEvents(testApp)).filter(({ session_id }) => session_id === page.session_id)).toEqual([]);
     const { rows } = await testApp.pool.query('select dev from sessions where id = $1', [page.session_id]);
@@ -275,27 +279,31 @@ describe('the link of an offer', () => {
   });
 
   test('with Sec-GPC opens a wall without a user', async () => {
-    const shown = await linkOf({ pub_user_id: 'u-78' });
-    const response = await post(`/offerwall/offers.json?t=${tokenOf(shown.offerwall_url)}`, {}, { 'sec-gpc': '1' });
+    const linkedOffer = await linkOf({ pub_user_id: 'u-78' });
+    const response = await post(
+      `/offerwall/offers.json?t=${tokenOf(linkedOffer.offerwall_url)}`,
+      {},
+      { 'sec-gpc': '1' },
+    );
     const { session_id, offers } = response.json().data;
     expect(offers[0].save_for_later_url).toBeNull();
     const { rows } = await testApp.pool.query('select user_key, pub_user_id from sessions where id = $1', [session_id]);
     expect(rows).toEqual([{ user_key: null, pub_user_id: null }]);
   });
 
-  test('is rejected when it is changed, foreign or without a session', async () => {
-    const shown = await linkOf();
-    const token = tokenOf(shown.offerwall_url);
+  test('is rejected if it is changed, foreign or without a session', async () => {
+    const linkedOffer = await linkOf();
+    const token = tokenOf(linkedOffer.offerwall_url);
     const bad = [
       `${token.slice(0, 40)}${token[40] === 'A' ? 'B' : 'A'}${token.slice(41)}`,
-      mintLike(testApp, shown, { publisherId: 999_999 }),
-      mintLike(testApp, shown, { sessionId: null }),
-      mintLike(testApp, shown, { sessionId: '01900000-0000-7000-8000-000000000000' }),
+      mintLike(testApp, linkedOffer, { publisherId: 999_999 }),
+      mintLike(testApp, linkedOffer, { sessionId: null }),
+      mintLike(testApp, linkedOffer, { sessionId: '01900000-0000-7000-8000-000000000000' }),
       '',
     ];
-    for (const given of bad) {
-      const response = await post(`/offerwall/offers.json?t=${given}`);
-      expect([response.statusCode, response.json().error.code], given).toEqual([400, 'invalid_token']);
+    for (const badToken of bad) {
+      const response = await post(`/offerwall/offers.json?t=${badToken}`);
+      expect([response.statusCode, response.json().error.code], badToken).toEqual([400, 'invalid_token']);
     }
   });
 });
@@ -304,7 +312,7 @@ describe('the page', () => {
   const open = (query: string, accept = 'text/html') =>
     testApp.app.inject({ url: `/offerwall?${query}`, headers: { accept, 'user-agent': browser } });
 
-  test('of a signed link is framed by no page, and any by no others than those the publisher lists', async () => {
+  test('with a signed link cannot be framed, and without one only by hosts that the publisher lists, if any', async () => {
     const { offers } = await fetchOffers(testApp);
     const signed = await open(new URL((offers[0] as WallOffer).offerwall_url).search.slice(1));
     expect(signed.statusCode).toBe(200);

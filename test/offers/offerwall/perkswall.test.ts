@@ -13,7 +13,7 @@ const page = (query: Record<string, string>, method: 'GET' | 'HEAD' = 'GET', hea
 const sessionCount = async () => (await t.pool.query('select 1 from sessions')).rowCount;
 
 describe('POST /native/v2/perkswall.json', () => {
-  test('answers the same as the offerwall, and keeps the click id of the visitor', async () => {
+  test('responds like the offerwall, and keeps the click id of the visitor', async () => {
     const ask = async (path: string) =>
       (
         await t.app.inject({
@@ -44,7 +44,7 @@ describe('the page /offerwall/v2/', () => {
     expect(await sessionCount()).toBe(0);
   });
 
-  test('never repeats what its URL says', async () => {
+  test('never repeats text of its URL', async () => {
     const hostile = '"></script><script>alert(1)</script>';
     const { body } = await page({
       accountId: accountId(),
@@ -75,7 +75,7 @@ describe('the page /offerwall/v2/', () => {
     expect(await policy()).toContain("frame-ancestors 'self' https://shop.example");
   });
 
-  test('403: where the publisher has no offerwall', async () => {
+  test('403: if the publisher has no offerwall', async () => {
     await t.pool.query('update publishers set offerwall_enabled = false');
     await t.deps.catalog.refresh();
     for (const url of ['/offerwall/v2/', '/offerwall/v2/style.css'])

@@ -6,20 +6,20 @@ const offerOf = (id: number) =>
   ({ id, campaign: { category: 'food', advertiserName: 'A' }, copy: { title: `Offer ${id}` } }) as unknown as Offer;
 const filter = { text: '', category: null };
 
-test('a wall of a link comes to its end in pages of any size, and has each offer once', () => {
+test('a wall of a link ends with pages of any size, and has each offer once', () => {
   const wall: WallOffers = {
     offers: [1, 2, 3].map(offerOf),
     linked: { offer: offerOf(9), token: 'token' },
   };
   for (const limit of [1, 2, 3, 4, 5]) {
-    const shown: number[] = [];
+    const shownIds: number[] = [];
     let at: number | null = 0;
     for (let pages = 0; at !== null; pages++) {
       expect(pages).toBeLessThan(5);
       const { page, next } = selectPage(wall, at, { limit, filter });
-      shown.push(...page.map(({ offer }) => offer.id));
+      shownIds.push(...page.map(({ offer }) => offer.id));
       at = next;
     }
-    expect(shown).toEqual([9, 1, 2, 3]);
+    expect(shownIds).toEqual([9, 1, 2, 3]);
   }
 });

@@ -28,7 +28,7 @@ async function setRules(campaignId: number, rules: object): Promise<void> {
   await expect.poll(() => t.deps.catalog.current().version).toBeGreaterThan(version);
 }
 
-/** What the page says: the verdict, and all rules that fail. */
+/** Content of the page: the verdict, and all failing rules. */
 async function ask(
   query: Record<string, string>,
   language = 'en',
@@ -51,7 +51,7 @@ async function ask(
   };
 }
 
-test('support answers why user X did not get offer Y', async () => {
+test('support can answer why user X did not get offer Y', async () => {
   const { sessionId, offers } = await fetchOffers(t, { pub_user_id: 'mia', country: 'DE', plan: 'plus' });
   const [offer] = offers as [ShownOffer];
   await setRules(offer.campaign_id, {
@@ -59,10 +59,10 @@ test('support answers why user X did not get offer Y', async () => {
     targeting: { countries: { include: ['DE', 'FR'] } },
   });
   const again = await fetchOffers(t, { pub_user_id: 'mia', country: 'DE' });
-  const shown = again.offers.find(({ id }) => id === offer.id) as ShownOffer;
-  await call(t, shown.pixel);
+  const offerAgain = again.offers.find(({ id }) => id === offer.id) as ShownOffer;
+  await call(t, offerAgain.pixel);
 
-  // A shopper writes: "Where did the offer go?" Support has their id alone.
+  // A shopper asks "Where did the offer go?" Support has only their id.
   const page = await openAs(browser, support, base, `/dashboard/p/${t.publisher.id}/overview`);
   const verdict = page.locator('.verdict');
   const explain = async (): Promise<void> => {
@@ -81,7 +81,7 @@ test('support answers why user X did not get offer Y', async () => {
   const reasons = page.locator('ol.reasons li');
   expect(await reasons.count()).toBe(1);
 
-  await call(t, shown.beacons.no_thanks_click);
+  await call(t, offerAgain.beacons.no_thanks_click);
   await explain();
   expect((await reasons.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
     'opted out The user declined the campaign.',
@@ -92,7 +92,7 @@ test('support answers why user X did not get offer Y', async () => {
   await explain();
   await page.getByText('No session of this user is known').waitFor();
 
-  // The session in which they did get it; what its decision was made with is stored beside the request.
+  // The session in which they got it; the data of its decision is stored outside of requests.
   await page.getByLabel('User', { exact: true }).fill('mia');
   const first = page.locator(`a[href*="session=${sessionId}"]`);
   await expect
@@ -106,7 +106,7 @@ test('support answers why user X did not get offer Y', async () => {
   expect(await verdict.innerText()).toMatch(/^Shown at position \d/);
 });
 
-test('a made-up visitor gets every reason at once, with the use of real caps', async () => {
+test('an invented visitor gets every reason at once, with the usage of real caps', async () => {
   await setRules(2, {
     targeting: { countries: { include: ['FR'] } },
     schedule: { end_at: '2026-01-01T00:00:00Z' },
@@ -134,7 +134,7 @@ test('a made-up visitor gets every reason at once, with the use of real caps', a
   ]);
 });
 
-test('a made-up visitor is read as by a fetch: country codes of three letters, long ids and attributes', async () => {
+test('an invented visitor is read as by a fetch: country codes of three letters, long ids and attributes', async () => {
   const offer = [...t.deps.catalog.current().offers.values()].find(({ campaign }) => campaign.id === 2);
   await setRules(2, {
     targeting: { countries: { include: ['DE'] } },

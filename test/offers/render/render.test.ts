@@ -16,13 +16,13 @@ const body = JSON.stringify({ placement: 'checkout' });
 const head = ['host: t', 'content-type: application/json', `content-length: ${body.length}`];
 const request = [`POST ${path} HTTP/1.1`, ...head, '', body].join('\r\n');
 
-/** Several times what the kernel keeps of a connection that nobody reads (count). */
+/** Number of requests beyond what the kernel buffers for a connection that nobody reads. */
 const unread = 600;
 
 const sessionCount = async (): Promise<number> =>
   Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
 
-test('an answer that its client has not read yet is not overwritten by later ones', async () => {
+test('a response that its client has not read yet is not overwritten by later ones', async () => {
   const { port } = t.app.server.address() as AddressInfo;
   const slow = connect({ port, host: '127.0.0.1' }).pause();
   slow.write(request.repeat(unread));
