@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 describe('the order of offers', () => {
-  test('puts forced ones first, then orders by priority, weight of the campaign, campaign, weight of the offer, id', () => {
+  test('is by forced priority, priority, weight of the campaign, campaign, weight of the offer, id', () => {
     const offers = offersOf(
       campaignOf(1),
       campaignOf(2, { priority: 50 }),

@@ -46,7 +46,7 @@ async function save(changes: Record<string, string>): Promise<Undo | null> {
   return undoIn(saved);
 }
 
-test('a saved offer gets its previous values, which the audit log records; later changes of other fields stay', async () => {
+test('a saved offer gets its previous values, and the audit log an entry; later changes stay', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `offers/${offer.id}`, { weight: 9 });
   const answer = await press(undo);

@@ -53,7 +53,7 @@ test('a campaign behind its goal is shown first; deliveries count once, from whe
   expect(await deliveryOf()).toMatchObject({ percent: 1, expected: 100, delivered: 1, on_track: false });
 });
 
-test('another count or date continues a goal, another metric restarts it, and nothing is counted without one', async () => {
+test('another count or date continues a goal, and another metric restarts it; no goal counts nothing', async () => {
   await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, count: 2000 } });
   expect(await deliveryOf()).toMatchObject({ expected: 200, delivered: 1 });
   await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, metric: 'clicks' } });
@@ -108,7 +108,7 @@ test('the page and the list show the state of the goal', async () => {
 const costs = { targeting: 0.4, frequency_cap: 0.3, pacing: 0.2, hours: 0.04, conditions: 0.01 };
 const heldBackBy = Object.entries(costs).map(([rule, share]) => ({ rule, share }));
 
-test('for a goal that is behind, page and responses show the cost of each rule; for one on track, they do not', async () => {
+test('for a goal that is behind, but not for others, page and responses show the cost of each rule', async () => {
   nowMs = startMs + hours(8);
   const decided = Object.entries({ ...costs, shown: 0.05 }).map(([outcome, share]) => ({
     publisherId: t.publisher.id,

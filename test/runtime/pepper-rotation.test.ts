@@ -47,7 +47,7 @@ async function countRows(): Promise<{ histories: (number | undefined)[]; items: 
   return { histories: marks.map((mark) => histories.get(mark)), items: marks.map((mark) => items.get(mark)) };
 }
 
-test('a user who is seen during the rotation keeps opt-outs, wallet, links and conversions, and can be erased', async () => {
+test('a user seen during the rotation keeps opt-outs, wallet, links and conversions, and can be erased', async () => {
   const [first, second, third] = await show(before);
   if (first === undefined || second === undefined || third === undefined) throw new Error('too few offers');
   await call(before, first.beacons.no_thanks_click);

@@ -102,7 +102,7 @@ test('sessions and events are kept 90 days, deliveries and attempts 30', async (
   for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
 });
 
-test('a day with a queued delivery is kept up to twice as long; the deliveries discarded then are counted', async () => {
+test('a day with a queued delivery is kept up to twice as long; discarded deliveries are counted', async () => {
   await t.pool.query('select create_day_partitions($1::date, $2::date)', [dayAt(91), dayAt(95)]);
   await addQueued([92, 94]);
   expect(await applyToDeliveries(startMs + 130 * dayMs)).toMatchObject({ discarded: 0 });

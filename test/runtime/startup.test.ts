@@ -169,7 +169,7 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
   await once(child, 'exit');
 }
 
-test('a waiting start logs what it waits for: a database that does not answer, or the lock of the migrations', async () => {
+test('a waiting start logs its reason: a database that does not answer, or the lock of the migrations', async () => {
   const silent = createServer();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as { port: number };

@@ -101,7 +101,7 @@ async function create(
 
 /**
  * From now on only the provider signs this user in. Password, links and sessions end, because they may belong to
- * whoever created the account before its owner signed in.
+ * the person who created the account before its owner signed in.
  */
 async function link(executor: Executor, deps: SignOn, user: User, identity: Identity): Promise<void> {
   await linkIdentity(executor, user.id, identity);

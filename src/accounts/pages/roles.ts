@@ -37,7 +37,7 @@ export function rolePages(app: App, services: PageServices): void {
     },
     cells: (context, row) => [
       strongLink(context.path(`${path}/${row.id}`), String(row.name)),
-      html`${(row.permissions as string[]).map((permission) => html`<span translate="no">${badge(permission)}</span> `)}`,
+      html`${(row.permissions as string[]).map((name) => html`<span translate="no">${badge(name)}</span> `)}`,
     ],
     get empty() {
       return { title: t('account.noRoles'), text: t('account.noRolesText') };

@@ -102,7 +102,7 @@ export function openHealthLink({ url, connection }: WritableServer, options: Lin
   async function run(): Promise<never> {
     if (previousPid !== null) await endCommitProbe(connection, previousPid);
     const loops = [keepReading(), keepCommitting()];
-    for (const loop of loops) loop.catch(() => {}); // the first loop that ends is awaited; the other one ends with the link
+    for (const loop of loops) loop.catch(() => {}); // only the first loop to end is awaited
     return Promise.race(loops);
   }
 

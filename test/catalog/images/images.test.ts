@@ -398,7 +398,7 @@ describe('under load', () => {
   });
 });
 
-test('while the database is unavailable, a picture that is not in memory gets 503, and 200 again afterwards', async () => {
+test('a picture that is not in memory gets 503 while the database is unavailable, and 200 afterwards', async () => {
   const database = await cloneDatabase();
   const relay = await startRelay(database.url);
   const behindRelay = await createTestApp({ databaseUrl: relay.url });

@@ -196,7 +196,7 @@ describe('creatives of an offer', () => {
       (await me.call('GET', `/creatives?offer_id=${offerId}&is_primary=true`)).body.data as unknown as { id: number }[]
     ).map(({ id }) => id);
 
-  test('have one primary: the first, then the one that is marked; after its removal, the oldest remaining', async () => {
+  test('have one primary: the first, then the one that is marked; after its removal, the oldest one', async () => {
     const first = await add({});
     const second = await add({});
     expect(await primary()).toEqual([first.id]);

@@ -38,7 +38,7 @@ describe('sequence rules', () => {
     ).toEqual([4, 1, 3]);
   });
 
-  test('apply rules for all positions before those for several, these before those for one, and then the weight', () => {
+  test('apply for all positions first, then for several, then for one, and then by weight', () => {
     const all = allow(1, { match: { campaigns: [4] }, weight: 1 });
     const several = allow(2, { positions: [1, 2], match: { campaigns: [3] }, weight: 500 });
     const single = allow(3, { positions: [1], match: { campaigns: [5] }, weight: 900 });

@@ -50,7 +50,7 @@ test('nothing is recorded while nobody watches', async () => {
   expect(await recorded()).toEqual([]);
 });
 
-test('calls of a watched publisher are recorded and masked, including rejected ones, but not those of others', async () => {
+test('calls of a watched publisher, including rejected ones, are recorded and masked; others are not', async () => {
   await t.deps.liveCalls.watch(t.pool, t.publisher.id);
   const attributes = { plan: 'plus', first_name: 'Adamina', pub_user_id: 'user-4711', contact: 'ada@example.com' };
   expect(await send({ placement, ...attributes, country: 'Germany', themeId: 'none' })).toBe(200);

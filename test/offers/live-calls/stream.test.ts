@@ -61,7 +61,7 @@ async function watched(before: number, streams: number): Promise<void> {
 }
 const written = () => t.deps.liveCalls.sync(t.pool);
 
-test('shows calls as they arrive, masked, with rejected and ignored values; a filter selects some of them', async () => {
+test('shows calls as they arrive, masked, with rejected and ignored values; a filter selects some', async () => {
   await addKey('tail', 'configurations');
   const before = opened;
   const all = tail('tail');

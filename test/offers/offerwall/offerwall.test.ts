@@ -312,7 +312,7 @@ describe('the page', () => {
   const open = (query: string, accept = 'text/html') =>
     testApp.app.inject({ url: `/offerwall?${query}`, headers: { accept, 'user-agent': browser } });
 
-  test('with a signed link cannot be framed, and without one only by hosts that the publisher lists, if any', async () => {
+  test("cannot be framed with a signed link, and without one only by the publisher's hosts, if listed", async () => {
     const { offers } = await fetchOffers(testApp);
     const signed = await open(new URL((offers[0] as WallOffer).offerwall_url).search.slice(1));
     expect(signed.statusCode).toBe(200);

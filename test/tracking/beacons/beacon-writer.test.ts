@@ -99,7 +99,7 @@ describe('a repeat from elsewhere', () => {
     return { clock, isUnchecked };
   }
 
-  test('causes one batch to be inserted twice, and no other one for ten seconds, then for twenty, up to an hour', async () => {
+  test('causes one batch to be inserted twice, and no other for ten seconds, then twenty, up to an hour', async () => {
     const { clock, isUnchecked } = writerAt(5_000);
     expect(await isUnchecked()).toBe(true);
     for (let checkMs = 10_000; checkMs < 4 * 3_600_000; checkMs *= 2) {

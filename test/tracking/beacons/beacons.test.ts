@@ -238,7 +238,7 @@ describe('a bad token', () => {
     },
   );
 
-  test('counts against its address: after 100 at once it gets 429 with retry-after, while valid beacons still get 200', async () => {
+  test('counts against its address: after 100 it gets 429 with retry-after; valid beacons still get 200', async () => {
     const offer = await showOffer(first);
     const from = (url: string) => requestOver(first.app, { url, remoteAddress: '127.0.0.9' });
     const statuses: number[] = [];

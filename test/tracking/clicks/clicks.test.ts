@@ -60,7 +60,7 @@ async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = 
 }
 
 describe('a click', () => {
-  test('is redirected by 302 to the landing page with its macros filled and a click id that refers to the click', async () => {
+  test('is redirected by 302 to the landing page with filled macros and a click id of the click', async () => {
     const offer = await showOffer(first, { pub_user_id: 'user', placement: 'checkout/1&x=y' });
     await setLanding(
       offer,
@@ -202,7 +202,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test("gets 400 with the beacon's image for a malformed, foreign or expired token, and nothing is recorded", async () => {
+  test('gets 400 with an image for a malformed, foreign or expired token, and nothing is recorded', async () => {
     const offer = await showOffer(first);
     const token = tokenOf(offer.click_url);
     const bad = [

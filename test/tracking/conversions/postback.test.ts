@@ -58,7 +58,7 @@ test('a conversion is posted back with every custom attribute, and its void with
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
 
-test('a campaign without loyalty has none in postbacks; a suspicious click pays nothing but is posted back', async () => {
+test('postbacks have no loyalty for a campaign without it; a suspicious click is posted back unpaid', async () => {
   const plain = await clickOffer(t, { pub_user_id: 'user-8' });
   await track(t, { click_id: plain.clickId, payout: '3' });
   expect(await postbacks(t, plain.sessionId)).toMatchObject([
