@@ -132,13 +132,13 @@ describe('roles', () => {
     const emails = ['nobody@example.com', rows[0]?.email ?? ''];
     const list = users(t.publisher.id);
     const linkOf = (body: string): string => /\/dashboard\/start\/[\w-]{43}/.exec(body)?.[0] ?? '';
-    const shown: string[] = [];
+    const notices: string[] = [];
     const links: string[] = [];
     for (const email of emails) {
       const answers = [await admin.post(list, { email, role: 'analyst' }), await admin.get(list)];
       expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
       links.push(linkOf(answers[0]?.body ?? ''));
-      shown.push((answers[0]?.body ?? '').replaceAll(linkOf(answers[0]?.body ?? ''), 'LINK'));
+      notices.push((answers[0]?.body ?? '').replaceAll(linkOf(answers[0]?.body ?? ''), 'LINK'));
       expect((await admin.post(list, { email, role: 'analyst' })).body).toContain('in the list already');
     }
     const rowsOf = (body: string, email: string) =>
@@ -146,13 +146,13 @@ describe('roles', () => {
         .filter((row) => row.includes(email))
         .map((row) => row.split(email).join());
     const alike = emails.map((email, index) =>
-      rowsOf(shown[index] ?? '', email).map((row) => row.replace(/\d+/g, '1')),
+      rowsOf(notices[index] ?? '', email).map((row) => row.replace(/\d+/g, '1')),
     );
     expect(alike[0]).toHaveLength(1);
     expect(alike[1]).toEqual(alike[0]);
-    const [fresh, taken] = await Promise.all(links.map((link) => t.app.inject(link)));
-    expect([fresh?.body, taken?.body].map((body) => body?.includes('type="password"'))).toEqual([true, false]);
-    expect(taken?.body).toContain('Sign in to accept');
+    const [fresh, existing] = await Promise.all(links.map((link) => t.app.inject(link)));
+    expect([fresh?.body, existing?.body].map((body) => body?.includes('type="password"'))).toEqual([true, false]);
+    expect(existing?.body).toContain('Sign in to accept');
   });
 
   test('an admin cannot invite an operator, and no user can change their own role or disable themselves', async () => {

@@ -17,7 +17,7 @@ afterAll(() => t.close());
 
 const own = (path: string): string => `/dashboard/p/${t.publisher.id}/settings${path}`;
 
-/** The audit entries of an account, oldest first: actor, action and changed values. */
+/** Audit entries of an account, oldest first: actor, action and changed values. */
 async function logOf(email: string, publisherId = t.publisher.id): Promise<string[]> {
   const { rows } = await t.pool.query(
     `select actor_kind, actor_label, action, changes - 'id' as changes from audit_log
@@ -32,7 +32,8 @@ async function logOf(email: string, publisherId = t.publisher.id): Promise<strin
 const emailOf = async ({ userId }: TestUser): Promise<string> =>
   (await t.pool.query('select email from users where id = $1', [userId])).rows[0].email;
 
-const signIn = (email: string, given: string) => postForm(t, '/dashboard/sign-in', { email, password: given });
+const signIn = (email: string, enteredPassword: string) =>
+  postForm(t, '/dashboard/sign-in', { email, password: enteredPassword });
 
 const linkIn = (body: string): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(body)?.[0] ?? '';
 
@@ -67,7 +68,7 @@ test('every change of an account is in the audit log of its publisher, with its 
   expect(page).not.toContain(password);
 });
 
-test('a lockout is one entry, however many attempts follow; attempts for unknown accounts are none', async () => {
+test('a lockout is one entry, however many attempts follow; attempts for unknown accounts are not logged', async () => {
   const email = await emailOf(await signInAs(t, 'analyst'));
   for (let attempts = 0; attempts < 9; attempts += 1)
     for (const account of [email, 'nobody@example.com']) await signIn(account, 'wrong password');

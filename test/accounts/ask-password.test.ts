@@ -3,22 +3,22 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { askPassword } from '../../src/accounts/commands/create-operator.ts';
 
-async function typed(keys: string): Promise<{ answer: string | null | Error; shown: string }> {
+async function typed(keys: string): Promise<{ answer: string | null | Error; printed: string }> {
   const input = new PassThrough();
   const output = new PassThrough();
   input.end(keys);
   const answer = await askPassword({ input, output }).catch((err: Error) => err);
-  return { answer, shown: await text(output.end()) };
+  return { answer, printed: await text(output.end()) };
 }
 
-test('a password typed twice is taken, and shown nowhere', async () => {
-  const { answer, shown } = await typed('correct horse\rcorrect horse\r');
+test('a password entered twice is accepted, and never shown', async () => {
+  const { answer, printed } = await typed('correct horse\rcorrect horse\r');
   expect(answer).toBe('correct horse');
-  expect(shown).toMatch(/Password.*Repeat password/s);
-  expect(shown).not.toContain('horse');
+  expect(printed).toMatch(/Password.*Repeat password/s);
+  expect(printed).not.toContain('horse');
 });
 
-test('without one a password is made', async () => {
+test('an empty input generates a password', async () => {
   expect((await typed('\r')).answer).toBeNull();
 });
 

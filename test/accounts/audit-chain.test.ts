@@ -22,7 +22,7 @@ const verdict = async (...args: string[]) => {
 };
 const whole = { code: 0, problems: [] };
 
-/** Changes the log of one who may write to the database, and puts it back. */
+/** Changes the log as someone with write access to the database could, and restores it. */
 async function tamper(change: string, look: () => Promise<void>): Promise<void> {
   await t.pool.query('create table kept as select * from audit_log');
   await t.pool.query(change);
@@ -45,7 +45,7 @@ const entriesOf = async (id: number): Promise<number[]> => {
   return rows.map(({ number }) => Number(number));
 };
 
-test('the entries of each publisher are one chain without gaps, whoever writes at once', async () => {
+test('the entries of each publisher form one chain without gaps, even with concurrent writers', async () => {
   await Promise.all(
     publishers.flatMap(({ call }) =>
       Array.from({ length: 12 }, (_, at) => call('POST', '/advertisers', { name: `Advertiser ${at}` })),
@@ -59,12 +59,12 @@ test('the entries of each publisher are one chain without gaps, whoever writes a
   expect(await verdict()).toEqual(whole);
 });
 
-test('an entry that was changed or lost is named; a lost end by who knows the last entry', async () => {
+test('a changed or lost entry is named; a lost end is found with the last entry', async () => {
   const id = publishers[0]?.id as number;
   const last = (await entriesOf(id)).length;
   const { out } = await run('verify');
-  const known = out.split('\n').find((line) => line.startsWith(`${id}:${last}:`)) as string;
-  expect(await verdict('--known', known)).toEqual(whole);
+  const lastEntry = out.split('\n').find((line) => line.startsWith(`${id}:${last}:`)) as string;
+  expect(await verdict('--known', lastEntry)).toEqual(whole);
   const inLog = `publisher_id = ${id} and number`;
 
   await tamper(`update audit_log set actor_label = 'somebody else' where ${inLog} = 3`, async () =>
@@ -78,12 +78,15 @@ test('an entry that was changed or lost is named; a lost end by who knows the la
   );
   await tamper(`delete from audit_log where ${inLog} = ${last}`, async () => {
     expect(await verdict()).toEqual(whole);
-    expect(await verdict('--known', known)).toEqual({ code: 1, problems: [`${known}: not in the log, or changed`] });
+    expect(await verdict('--known', lastEntry)).toEqual({
+      code: 1,
+      problems: [`${lastEntry}: not in the log, or changed`],
+    });
   });
-  expect(await verdict('--known', known)).toEqual(whole);
+  expect(await verdict('--known', lastEntry)).toEqual(whole);
 });
 
-test('all entries are exported, or those of a publisher after one that is known', async () => {
+test('all entries are exported, or those of a publisher after a given one', async () => {
   const id = publishers[0]?.id as number;
   const read = async (...args: string[]) =>
     (await run('export', ...args)).out

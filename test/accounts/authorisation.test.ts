@@ -7,9 +7,9 @@ import { origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import { routesOf } from '../support/routes.ts';
 import { readOperations } from './open-api.ts';
 
-/*
- * Who may do what: every operation of the API reference by every kind of key, and every page by every role, of two
- * publishers. The tables are in the snapshot; who adds an operation or a page reads there who may use it.
+/**
+ * Authorisation: every operation of the API reference with every kind of key, and every page with every role, for two
+ * publishers. The tables are in the snapshot. When you add an operation or a page, check there who may use it.
  */
 
 const permissions = [
@@ -21,7 +21,7 @@ const minutesMs = 120_000;
 let t: ManagementApp;
 let ann: Caller;
 let bob: Caller;
-/** Ids of an advertiser of each. */
+/** Ids of one advertiser of each publisher. */
 let advertisers: Record<'ann' | 'bob', number>;
 beforeAll(async () => {
   t = await createManagementApp();
@@ -33,17 +33,17 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-type Answer = { status: number; text: string; location: string };
+type PageResponse = { status: number; text: string; location: string };
 
 let addresses = 0;
 
-/** Each call from an address of its own: the limit on failures is not what is tested here. */
+/** Each call has its own address, because the limit on failures is not tested here. */
 async function ask(
   method: string,
   url: string,
   headers: Record<string, string>,
   body?: object | string,
-): Promise<Answer> {
+): Promise<PageResponse> {
   const remoteAddress = `10.${++addresses >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
   const answer = await t.app.inject({
     method: method as 'GET',
@@ -70,17 +70,17 @@ const withIds = (path: string, publisherId: number): string =>
 describe('an operation', () => {
   const operations = readOperations().filter(({ takesKey }) => takesKey);
   const call = (key: string | null, { method, path, takesCsv }: (typeof operations)[number], query = '') => {
-    const given = takesCsv ? 'id\n' : {};
+    const payload = takesCsv ? 'id\n' : {};
     const headers = {
       ...(key !== null && { authorization: `Bearer ${key}` }),
       ...(takesCsv && { 'content-type': 'text/csv' }),
     };
-    return ask(method, withIds(path, ann.publisherId) + query, headers, method === 'GET' ? undefined : given);
+    return ask(method, withIds(path, ann.publisherId) + query, headers, method === 'GET' ? undefined : payload);
   };
   async function keyWith(body: object, caller = ann): Promise<string> {
-    const made = await t.operator.call('POST', `/keys?publisher_id=${caller.publisherId}`, { name: 'x', ...body });
-    expect(made.status, JSON.stringify(made.body)).toBe(201);
-    return made.body.data.key as string;
+    const created = await t.operator.call('POST', `/keys?publisher_id=${caller.publisherId}`, { name: 'x', ...body });
+    expect(created.status, JSON.stringify(created.body)).toBe(201);
+    return created.body.data.key as string;
   }
 
   test(
@@ -130,7 +130,7 @@ describe('an operation', () => {
       for (const operation of operations) {
         const { status, text: body } = await call(key, operation);
         const isOpen = !(status === 403 && body.includes('may only read'));
-        // What its method does not tell.
+        // The method does not tell this.
         if (isOpen !== (operation.method === 'GET'))
           table.push(`${operation.operationId}: ${isOpen ? 'reads' : 'writes'}`);
       }
@@ -149,7 +149,7 @@ describe('an operation', () => {
           await call(ann.key, operation, `?publisher_id=${bob.publisherId}`),
           await call(ann.key, operation, `?publisher_id=${unknownId}`),
         ];
-        const withoutId = ({ status, text: body }: Answer): string =>
+        const withoutId = ({ status, text: body }: PageResponse): string =>
           `${status} ${body.replace(/"request_id":"[^"]*"/, '').replaceAll(String(bob.publisherId), unknownId)}`;
         if (withoutId(theirs) !== withoutId(nobodys) || theirs.status < 400) differing.push(operation.operationId);
       }
@@ -165,19 +165,19 @@ describe('a page', () => {
   const isPage = (path: string): boolean => /^\/dashboard(\/|$)/.test(path) && !path.includes('*');
   const roleDenied = 'Your role does not allow this';
 
-  const submit = (url: string, cookie: string, csrf = ''): Promise<Answer> => {
+  const submit = (url: string, cookie: string, csrf = ''): Promise<PageResponse> => {
     const headers = { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' };
     return ask('POST', url, headers, new URLSearchParams({ _csrf: csrf }).toString());
   };
 
-  /** A session of its own for each request: some of them end it. */
+  /** A session for each request, because some of them end it. */
   type Page = { method: string; path: string };
-  const visit = async (role: Role, publisherId: number | null, page: Page): Promise<Answer> =>
+  const visit = async (role: Role, publisherId: number | null, page: Page): Promise<PageResponse> =>
     visitAs(await signInAs(t, role, role === 'operator' ? null : publisherId), page);
 
   const advertiserOf = (advertiserId: number) => signInAs(t, 'advertiser', null, advertiserId);
 
-  async function visitAs(user: TestUser, { method, path }: Page): Promise<Answer> {
+  async function visitAs(user: TestUser, { method, path }: Page): Promise<PageResponse> {
     const url = withIds(path, ann.publisherId);
     if (method === 'GET') return ask('GET', url, { cookie: user.cookie });
     return submit(url, user.cookie, csrfTokenOf(user.cookie.split('=')[1] ?? ''));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { postForm, signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/* Forms that are not those of the pages. */
+/** Forms that the pages do not contain. */
 
 let t: TestApp;
 beforeAll(async () => {
@@ -31,18 +31,21 @@ async function invite(email: string): Promise<string> {
 const emailOf = async ({ userId }: { userId: number }): Promise<string> =>
   (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? '';
 
-test.each(['', 'Accept', 'yes'])('an invitation is neither accepted nor declined by the answer "%s"', async (given) => {
-  const user = await signInAs(t, 'admin');
-  const link = await invite(await emailOf(user));
-  const stranger = await signInAs(t, 'admin');
-  for (const cookie of [user.cookie, stranger.cookie, '']) {
-    const { statusCode } = await postForm(t, link, given === '' ? {} : { answer: given }, { cookie });
-    expect(statusCode).toBe(422);
-  }
-  expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(
-    `/dashboard/p/${other}/overview`,
-  );
-});
+test.each(['', 'Accept', 'yes'])(
+  'an invitation is neither accepted nor declined by the answer "%s"',
+  async (answer) => {
+    const user = await signInAs(t, 'admin');
+    const link = await invite(await emailOf(user));
+    const stranger = await signInAs(t, 'admin');
+    for (const cookie of [user.cookie, stranger.cookie, '']) {
+      const { statusCode } = await postForm(t, link, answer === '' ? {} : { answer: answer }, { cookie });
+      expect(statusCode).toBe(422);
+    }
+    expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(
+      `/dashboard/p/${other}/overview`,
+    );
+  },
+);
 
 test('an invitation of a new user is not declined by a form without an answer', async () => {
   const link = await invite('somebody-new@shop.example');
@@ -50,7 +53,7 @@ test('an invitation of a new user is not declined by a form without an answer', 
   expect((await t.app.inject(link)).statusCode).toBe(200);
 });
 
-test('an unknown role is refused at its field: nobody is invited, and nobody changes', async () => {
+test('an unknown role is rejected at its field: nobody is invited or changed', async () => {
   const admin = await signInAs(t, 'admin', other);
   const count = async () => Number((await t.pool.query('select count(*) from memberships')).rows[0]?.count);
   const before = await count();

@@ -14,19 +14,23 @@ beforeEach(async () => {
   me = await t.caller(await t.addPublisher());
 });
 
-type Made = { id: number; key: string };
+type CreatedKey = { id: number; key: string };
 const all = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet'];
 
-const make = async (restrictions: object, permissions: readonly string[] = all): Promise<Made> => {
-  const made = await me.call('POST', '/keys', { name: 'Narrow', permissions, ...restrictions });
-  expect(made.status).toBe(201);
-  return made.body.data as Made;
+const make = async (restrictions: object, permissions: readonly string[] = all): Promise<CreatedKey> => {
+  const created = await me.call('POST', '/keys', { name: 'Narrow', permissions, ...restrictions });
+  expect(created.status).toBe(201);
+  return created.body.data as CreatedKey;
 };
 
 type Call = { method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'; payload?: object; headers?: object; from?: string };
 
 /** A call of a client behind the trusted proxy. */
-const call = async ({ key }: Pick<Made, 'key'>, url: string, { method = 'GET', payload, headers, from }: Call = {}) => {
+const call = async (
+  { key }: Pick<CreatedKey, 'key'>,
+  url: string,
+  { method = 'GET', payload, headers, from }: Call = {},
+) => {
   const answer = await t.app.inject({
     method,
     url,
@@ -35,11 +39,11 @@ const call = async ({ key }: Pick<Made, 'key'>, url: string, { method = 'GET', p
   });
   return { status: answer.statusCode, body: answer.body === '' ? {} : answer.json() };
 };
-const fetchOffers = (key: Pick<Made, 'key'>, given: Call = {}) =>
-  call(key, '/native/v4/offers.json', { method: 'POST', payload: { placement: 'checkout' }, ...given });
+const fetchOffers = (key: Pick<CreatedKey, 'key'>, options: Call = {}) =>
+  call(key, '/native/v4/offers.json', { method: 'POST', payload: { placement: 'checkout' }, ...options });
 
 describe('a key with allowed addresses', () => {
-  test('works from them alone, for fetches, management and reports: 403 from elsewhere', async () => {
+  test('works only from them, for fetches, management and reports: 403 from elsewhere', async () => {
     const key = await make({ allowed_addresses: ['203.0.113.7', '198.51.100.0/24', '2001:db8::/32'] });
     for (const [from, status] of [
       ['203.0.113.7', 200],
@@ -57,7 +61,7 @@ describe('a key with allowed addresses', () => {
     }
   });
 
-  test('takes the address that the proxy saw, and none that a client names', async () => {
+  test('uses the address that the proxy saw, not one that a client states', async () => {
     const key = await make({ allowed_addresses: ['203.0.113.7'] });
     expect((await fetchOffers(key, { from: '203.0.113.7, 192.0.2.1' })).status).toBe(403);
     const payload = { placement: 'checkout', ip: '203.0.113.7' };
@@ -66,7 +70,7 @@ describe('a key with allowed addresses', () => {
     expect((await fetchOffers(key, { headers, from: '192.0.2.1' })).status).toBe(403);
   });
 
-  test('neither widens its own addresses nor makes a key with more', async () => {
+  test('cannot widen its own addresses or create a key with more', async () => {
     const key = await make({ allowed_addresses: ['203.0.113.0/24'] });
     const fields = { name: 'Own', permissions: ['configurations'] };
     for (const allowed_addresses of [null, ['203.0.0.0/16'], ['0.0.0.0/0'], ['::/0'], ['203.0.113.1', '192.0.2.1']])
@@ -81,19 +85,19 @@ describe('a key with allowed addresses', () => {
         ]);
         expect(answer.body.error.details[0].path).toMatch(/^\/allowed_addresses/);
       }
-    const left = await call(key, `/manage/v1/keys/${key.id}`, { method: 'PUT', payload: fields });
-    expect(left.status).toBe(400);
+    const widened = await call(key, `/manage/v1/keys/${key.id}`, { method: 'PUT', payload: fields });
+    expect(widened.status).toBe(400);
     const part = { ...fields, allowed_addresses: ['203.0.113.128/25'] };
     expect((await call(key, '/manage/v1/keys', { method: 'POST', payload: part })).status).toBe(201);
   });
 
-  test('keeps them as nets, and refuses what is none by its place', async () => {
+  test('stores them as networks, and names invalid ones by their position', async () => {
     const key = await make({ allowed_addresses: [' 10.1.2.3/8 ', '10.0.0.0/8', '2001:DB8::1'] });
-    const shown = await me.call('GET', `/keys/${key.id}`);
-    expect(shown.body.data.allowed_addresses).toEqual(['10.0.0.0/8', '2001:db8::1/128']);
+    const stored = await me.call('GET', `/keys/${key.id}`);
+    expect(stored.body.data.allowed_addresses).toEqual(['10.0.0.0/8', '2001:db8::1/128']);
     for (const wrong of ['10.0.0.0/33', 'shop.example', '::ffff:10.0.0.1', '10.0.0.1-10.0.0.9', 'fe80::1%eth0', '']) {
-      const given = { name: 'x', permissions: ['reports'], allowed_addresses: ['192.0.2.1', wrong] };
-      const reply = await me.call('POST', '/keys', given);
+      const fields = { name: 'x', permissions: ['reports'], allowed_addresses: ['192.0.2.1', wrong] };
+      const reply = await me.call('POST', '/keys', fields);
       expect([wrong, reply.status, reply.body]).toMatchObject([
         wrong,
         400,
@@ -112,7 +116,7 @@ describe('a key with allowed addresses', () => {
 });
 
 describe('a read-only key', () => {
-  test('reads, and changes nothing: 403', async () => {
+  test('reads, and cannot change anything: 403', async () => {
     const key = await make({ read_only: true });
     for (const url of ['/manage/v1/campaigns', '/manage/v1/keys', '/manage/v1/audit', '/native/activity.json'])
       expect((await call(key, url)).status, url).toBe(200);
@@ -134,7 +138,7 @@ describe('a read-only key', () => {
     }
   });
 
-  test('may ask what would be shown, and how many offers there are', async () => {
+  test('may explain decisions and count offers', async () => {
     const key = await make({ read_only: true });
     const payload = { placement: 'checkout' };
     expect((await call(key, '/manage/v1/explain', { method: 'POST', payload })).status).toBe(200);
@@ -143,11 +147,11 @@ describe('a read-only key', () => {
 });
 
 describe('last_used_at', () => {
-  const use = (key: Made) => call(key, '/manage/v1/campaigns');
-  const lastUse = async ({ id }: Made) => (await me.call('GET', `/keys/${id}`)).body.data.last_used_at;
+  const use = (key: CreatedKey) => call(key, '/manage/v1/campaigns');
+  const lastUse = async ({ id }: CreatedKey) => (await me.call('GET', `/keys/${id}`)).body.data.last_used_at;
   const writeUses = async () => (await startTestJobs(t, 'key uses')).stop();
 
-  test('is the minute of the last call that was admitted; a call writes nothing, and no ETag changes', async () => {
+  test('is the minute of the last admitted call; a call writes nothing, and no ETag changes', async () => {
     const [key, elsewhere] = [await make({}), await make({ allowed_addresses: ['192.0.2.1'] })];
     const before = await me.call('GET', `/keys/${key.id}`);
     nowMs = Date.parse('2031-05-05T10:20:30.400Z');
@@ -180,15 +184,15 @@ describe('key_max_days of a publisher', () => {
   const day = 86_400_000;
   const inDays = (days: number) => new Date(nowMs + days * day).toISOString();
 
-  test('refuses new keys without an end, or with a later one; older keys go on', async () => {
+  test('rejects new keys without an expiry, or with a later one; older keys stay valid', async () => {
     const old = await make({});
     await me.call('PATCH', `/publishers/${me.publisherId}`, { key_max_days: 30 });
-    const given = { name: 'New', permissions: ['reports'] };
+    const fields = { name: 'New', permissions: ['reports'] };
     for (const expires_at of [null, inDays(31)]) {
-      const reply = await me.call('POST', '/keys', { ...given, expires_at });
+      const reply = await me.call('POST', '/keys', { ...fields, expires_at });
       expect(reply).toMatchObject({ status: 400, body: { error: { details: [{ path: '/expires_at' }] } } });
     }
-    expect((await me.call('POST', '/keys', { ...given, expires_at: inDays(29) })).status).toBe(201);
+    expect((await me.call('POST', '/keys', { ...fields, expires_at: inDays(29) })).status).toBe(201);
     expect((await me.call('PATCH', `/keys/${old.id}`, { name: 'Renamed' })).status).toBe(200);
     expect((await me.call('PATCH', `/keys/${old.id}`, { expires_at: inDays(31) })).status).toBe(400);
     for (const key_max_days of [0, 3651, 1.5, '30'])
@@ -196,7 +200,7 @@ describe('key_max_days of a publisher', () => {
   });
 });
 
-test('a person makes a narrow key on its page, and sees what narrows it and when it was used', async () => {
+test('a user creates a restricted key on its page, and sees its restrictions and last use', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/keys`;
   const typed = { name: 'Till', permissions: 'reports', read_only: 'on' };

@@ -23,15 +23,15 @@ const fetchStatus = async (key: string) =>
   ).statusCode;
 
 describe('a key', () => {
-  test('is shown once, works at once, and is nowhere in the store', async () => {
-    const made = await me.call('POST', '/keys', body);
-    expect(made.status).toBe(201);
-    const key = made.body.data.key as string;
+  test('is shown once, works at once, and is not in the database', async () => {
+    const created = await me.call('POST', '/keys', body);
+    expect(created.status).toBe(201);
+    const key = created.body.data.key as string;
     expect(key).toMatch(/^pk_[\w-]{32}$/);
     expect(await fetchStatus(key)).toBe(200);
-    const shown = await me.call('GET', `/keys/${made.body.data.id}`);
-    const { key: _shownOnce, ...rest } = made.body.data;
-    expect(shown.body.data).toEqual(rest);
+    const stored = await me.call('GET', `/keys/${created.body.data.id}`);
+    const { key: _shownOnce, ...rest } = created.body.data;
+    expect(stored.body.data).toEqual(rest);
     expect(rest.hint).toBe(key.slice(0, 7));
     const { rows } = await t.pool.query(
       `select string_agg(to_jsonb(k)::text, '')
@@ -44,8 +44,8 @@ describe('a key', () => {
   });
 
   test('that is revoked or has expired no longer works', async () => {
-    const made = await me.call('POST', '/keys', { ...body, expires_at: new Date(nowMs + 60_000).toISOString() });
-    const key = made.body.data.key as string;
+    const created = await me.call('POST', '/keys', { ...body, expires_at: new Date(nowMs + 60_000).toISOString() });
+    const key = created.body.data.key as string;
     expect(await fetchStatus(key)).toBe(200);
     nowMs += 61_000;
     expect(await fetchStatus(key)).toBe(401);
@@ -58,15 +58,15 @@ describe('a key', () => {
     ]);
   });
 
-  test('400: does not outlive the key that creates or changes it, and the error names the latest end', async () => {
+  test('400: cannot outlive the key that creates or changes it, and the error names the latest expiry', async () => {
     const endMs = nowMs + 3_600_000;
     const end = new Date(endMs).toISOString();
-    const made = await me.call('POST', '/keys', { name: 'Short', permissions: ['configurations'], expires_at: end });
+    const created = await me.call('POST', '/keys', { name: 'Short', permissions: ['configurations'], expires_at: end });
     const short = (method: 'POST' | 'PATCH', path: string, payload: object) =>
       t.app.inject({
         method,
         url: `/manage/v1${path}`,
-        headers: { authorization: `Bearer ${made.body.data.key}` },
+        headers: { authorization: `Bearer ${created.body.data.key}` },
         payload,
       });
     const own = { name: 'Own', permissions: ['configurations'] };
@@ -78,20 +78,20 @@ describe('a key', () => {
       ]);
     }
     expect((await short('POST', '/keys', own)).statusCode).toBe(400);
-    expect((await short('PATCH', `/keys/${made.body.data.id}`, { expires_at: null })).statusCode).toBe(400);
+    expect((await short('PATCH', `/keys/${created.body.data.id}`, { expires_at: null })).statusCode).toBe(400);
     expect((await short('POST', '/keys', { ...own, expires_at: end })).statusCode).toBe(201);
   });
 
-  test('400: neither lifts its own rate limit, nor makes a key with a higher one', async () => {
+  test('400: cannot raise its own rate limit, or create a key with a higher one', async () => {
     const rates = { rate_limit_per_s: 100 };
-    const made = await me.call('POST', '/keys', { name: 'Slow', permissions: ['configurations'], ...rates });
+    const created = await me.call('POST', '/keys', { name: 'Slow', permissions: ['configurations'], ...rates });
     const free = await me.call('POST', '/keys', { name: 'Free', permissions: ['configurations'] });
     const slow = async (method: 'POST' | 'PATCH' | 'PUT', path: string, payload: object) => {
-      const headers = { authorization: `Bearer ${made.body.data.key}` };
+      const headers = { authorization: `Bearer ${created.body.data.key}` };
       const answer = await t.app.inject({ method, url: `/manage/v1${path}`, headers, payload });
       return [answer.statusCode, answer.json().error?.details?.[0]?.path];
     };
-    const [own, other] = [`/keys/${made.body.data.id}`, `/keys/${free.body.data.id}`];
+    const [own, other] = [`/keys/${created.body.data.id}`, `/keys/${free.body.data.id}`];
     const fields = { name: 'Slow', permissions: ['configurations'] };
     for (const rate_limit_per_s of [null, 101]) {
       const refused = [400, '/rate_limit_per_s'];
@@ -106,20 +106,20 @@ describe('a key', () => {
     expect((await me.call('PATCH', own, { rate_limit_per_s: null })).status).toBe(200);
   });
 
-  test('429: shares its limit with the keys that it makes, and they with theirs, also when it is revoked', async () => {
-    const given = { permissions: ['configurations', 'ads/offers'], rate_limit_per_s: 4 };
-    const made = await me.call('POST', '/keys', { name: 'First', ...given });
+  test('429: shares its limit with the keys that it creates, directly or not, even after it is revoked', async () => {
+    const fields = { permissions: ['configurations', 'ads/offers'], rate_limit_per_s: 4 };
+    const created = await me.call('POST', '/keys', { name: 'First', ...fields });
     const makeWith = async (key: string, name: string) => {
       const headers = { authorization: `Bearer ${key}` };
       const answer = await t.app.inject({
         method: 'POST',
         url: '/manage/v1/keys',
         headers,
-        payload: { name, ...given },
+        payload: { name, ...fields },
       });
       return answer.json().data as { id: number; key: string; limited_by_keys: number[] };
     };
-    const first = made.body.data as { id: number; key: string; limited_by_keys: number[] };
+    const first = created.body.data as { id: number; key: string; limited_by_keys: number[] };
     expect(first.limited_by_keys).toEqual([]);
     const second = await makeWith(first.key, 'Second');
     expect(second.limited_by_keys).toEqual([first.id]);
@@ -138,7 +138,7 @@ describe('a key', () => {
     expect(await countOk()).toBe(4);
   });
 
-  test('403: may do at most what its maker may do, also when it is changed later', async () => {
+  test('403: has at most the permissions of the key that created it, even after changes', async () => {
     const weak = await t.caller(me.publisherId, ['configurations']);
     expect((await weak.call('POST', '/keys', body)).status).toBe(403);
     expect((await me.call('POST', '/keys', { ...body, permissions: ['accounts'] })).status).toBe(403);
@@ -165,7 +165,7 @@ describe('a key', () => {
 });
 
 describe('Idempotency-Key', () => {
-  test('of 8 calls at once one makes a key, and all get the same answer', async () => {
+  test('of 8 concurrent calls one creates a key, and all get the same response', async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => me.call('POST', '/keys', body, { 'idempotency-key': 'make-1' })),
     );
@@ -178,7 +178,7 @@ describe('Idempotency-Key', () => {
     expect(rows[0].count).toBe(1);
   });
 
-  test('422: names one request only; another publisher may use the same', async () => {
+  test('422: is for one request only; another publisher may use the same key', async () => {
     const headers = { 'idempotency-key': 'make-2' };
     expect((await me.call('POST', '/keys', body, headers)).status).toBe(201);
     expect((await me.call('POST', '/keys', { ...body, name: 'Other' }, headers)).status).toBe(422);
@@ -187,17 +187,17 @@ describe('Idempotency-Key', () => {
     expect((await other.call('POST', '/keys', { ...body, name: 'Other' }, headers)).status).toBe(201);
   });
 
-  test('holds for calls that restore a row, and that make a secret or an endpoint, too', async () => {
+  test('also applies to calls that restore a row, or create a secret or an endpoint', async () => {
     const { advertiser, offer } = await addCatalogue(me);
     const restored = `/offers/${offer}`;
     await me.call('DELETE', restored);
     const endpoint = { url: 'http://127.0.0.1:9/hook', events: ['usp.selection'] };
-    for (const [path, given, status] of [
+    for (const [path, payload, status] of [
       [`${restored}/restore`, undefined, 200],
       [`/advertisers/${advertiser}/conversion-secret`, undefined, 201],
       ['/webhook-endpoints', endpoint, 201],
     ] as const) {
-      const call = () => me.call('POST', path, given, { 'idempotency-key': path });
+      const call = () => me.call('POST', path, payload, { 'idempotency-key': path });
       const [first, repeat] = [await call(), await call()];
       expect(first.status, path).toBe(status);
       expect(repeat).toMatchObject({ status, body: first.body });
@@ -205,7 +205,7 @@ describe('Idempotency-Key', () => {
     expect((await me.call('GET', '/webhook-endpoints')).body.data).toHaveLength(1);
   });
 
-  test('is forgotten after a day, and by a call that failed', async () => {
+  test('expires after a day, and is not stored for a failed call', async () => {
     const headers = { 'idempotency-key': 'make-3' };
     expect((await me.call('POST', '/keys', { ...body, name: '' }, headers)).status).toBe(400);
     const first = await me.call('POST', '/keys', body, headers);
@@ -219,7 +219,7 @@ describe('Idempotency-Key', () => {
 });
 
 describe('the audit log', () => {
-  test('says who changed what, old and new; not which operator', async () => {
+  test('records who changed what, old and new, but not which operator', async () => {
     const theme = (await me.call('POST', '/themes', { name: 'Old', unit: 'mou' })).body.data.id;
     await me.call('PATCH', `/themes/${theme}`, { name: 'New' });
     await me.call('PATCH', `/themes/${theme}`, { name: 'New' });

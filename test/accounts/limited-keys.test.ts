@@ -3,7 +3,7 @@ import { addCatalogue, type Caller, createManagementApp, type ManagementApp } fr
 import { signInAs } from '../dashboard/support.ts';
 import { readOperations } from './open-api.ts';
 
-/* Keys that are limited to one campaign or one placement, in the hands of somebody who wants more. */
+/** Attempts to get more out of keys that are limited to one campaign or one placement. */
 
 let t: ManagementApp;
 let me: Caller;
@@ -35,9 +35,9 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 
 const make = async (limits: object, permissions: readonly string[] = all) => {
-  const made = await me.call('POST', '/keys', { name: 'Limited', permissions, ...limits });
-  expect(made.status).toBe(201);
-  const { key, id } = made.body.data as { key: string; id: number };
+  const created = await me.call('POST', '/keys', { name: 'Limited', permissions, ...limits });
+  expect(created.status).toBe(201);
+  const { key, id } = created.body.data as { key: string; id: number };
   const raw = async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload?: object | string) => {
     const isText = typeof payload === 'string';
     const headers = { authorization: `Bearer ${key}`, ...(isText && { 'content-type': 'text/csv' }) };
@@ -53,7 +53,7 @@ const make = async (limits: object, permissions: readonly string[] = all) => {
 const idsOf = (answer: { body: { data: { id: number }[] } }) => answer.body.data.map(({ id }) => id);
 
 describe('a key limited to one campaign', () => {
-  test('lists it, its offers and pictures alone', async () => {
+  test('lists only that campaign, its offers and pictures', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     expect(idsOf(await key.call('GET', '/campaigns'))).toEqual([mine.campaign]);
     expect(idsOf(await key.call('GET', '/offers'))).toEqual([mine.offer]);
@@ -64,7 +64,7 @@ describe('a key limited to one campaign', () => {
     expect(feed.body.data.offers.map((offer: { campaign_id: number }) => offer.campaign_id)).toEqual([mine.campaign]);
   });
 
-  test('404: neither sees nor touches another campaign, its offers, pictures and provisions', async () => {
+  test('404: cannot see or change another campaign, its offers, pictures and provisions', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     for (const path of [
       `/campaigns/${theirs.campaign}`,
@@ -85,7 +85,7 @@ describe('a key limited to one campaign', () => {
     expect((await me.call('POST', `/offers/${theirs.offer}/restore`)).status).toBe(200);
   });
 
-  test('changes what is its own, but moves nothing in or out, and makes nothing beyond it', async () => {
+  test('changes its own rows, but cannot move rows in or out, or create rows beyond its limit', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     expect((await key.call('PATCH', `/offers/${mine.offer}`, { title: 'Better' })).status).toBe(200);
     expect((await key.call('POST', '/offers', { campaign_id: mine.campaign, title: 'New' })).status).toBe(201);
@@ -102,7 +102,7 @@ describe('a key limited to one campaign', () => {
     expect(rows).toEqual([]);
   });
 
-  test('fetches for it alone', async () => {
+  test('fetches only for it', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     const campaignsOf = async (query: string) => {
       const { body } = await key.fetchAt('checkout', query);
@@ -118,7 +118,7 @@ describe('a key limited to one campaign', () => {
     });
   });
 
-  test('reports on it alone', async () => {
+  test('reports only on it', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     const report = (query: string) => key.raw('GET', `/native/activity.json?group_by=campaign${query}`);
     expect((await report('')).status).toBe(200);
@@ -127,9 +127,9 @@ describe('a key limited to one campaign', () => {
     expect((await key.raw('GET', '/native/reconciliation.json')).status).toBe(403);
   });
 
-  test('400: makes keys with its own limit or less, never with another', async () => {
+  test('400: creates keys with its own limit or less, never with another', async () => {
     const key = await make({ campaigns: [mine.campaign, theirs.campaign] });
-    const given = { name: 'Child', permissions: ['configurations'] };
+    const fields = { name: 'Child', permissions: ['configurations'] };
     for (const limits of [
       {},
       { campaigns: null },
@@ -137,17 +137,17 @@ describe('a key limited to one campaign', () => {
       { placements: ['checkout'] },
       { campaigns: [mine.campaign], placements: ['checkout'] },
     ]) {
-      const answer = await key.call('POST', '/keys', { ...given, ...limits });
+      const answer = await key.call('POST', '/keys', { ...fields, ...limits });
       expect([answer.status, answer.body.error?.code], JSON.stringify(limits)).toEqual([400, 'invalid_request']);
     }
-    expect((await key.call('POST', '/keys', { ...given, campaigns: [mine.campaign] })).status).toBe(201);
+    expect((await key.call('POST', '/keys', { ...fields, campaigns: [mine.campaign] })).status).toBe(201);
     expect((await key.call('PATCH', `/keys/${key.id}`, { campaigns: null })).status).toBe(403);
     expect((await key.call('GET', '/keys')).status).toBe(403);
   });
 });
 
 describe('a key limited to one placement', () => {
-  test('sees and changes it alone, and no campaigns', async () => {
+  test('sees and changes only that placement, and no campaigns', async () => {
     const key = await make({ placements: [' Checkout '] });
     expect((await key.call('GET', '/placements')).body.data).toMatchObject([{ name: 'checkout' }]);
     expect((await key.call('PATCH', '/placements/checkout', { display_name: 'Till' })).status).toBe(200);
@@ -191,7 +191,7 @@ describe('a key limited to one placement', () => {
   });
 });
 
-test('403: a limited key gets nothing from any other call that takes a key, whatever it may do', async () => {
+test('403: a limited key gets nothing from any other call, whatever its permissions', async () => {
   const key = await make({ campaigns: [mine.campaign], placements: ['checkout'] });
   const open: string[] = [];
   for (const { method, path, operationId, takesKey, takesCsv } of readOperations()) {
@@ -205,20 +205,20 @@ test('403: a limited key gets nothing from any other call that takes a key, what
   expect(open.sort()).toMatchSnapshot();
 });
 
-test('an operator’s key has no such limits, and ids that are none are refused by their place', async () => {
+test("an operator's key has no such limits, and invalid ids are rejected by their position", async () => {
   const operator = (body: object) => t.operator.call('POST', `/keys?publisher_id=${me.publisherId}`, body);
   expect(await operator({ name: 'x', permissions: ['accounts'], campaigns: [1] })).toMatchObject({ status: 400 });
   for (const limits of [{ campaigns: [] }, { campaigns: ['1'] }, { placements: [''] }, { placements: ['a\0b'] }])
     expect((await me.call('POST', '/keys', { name: 'x', permissions: all, ...limits })).status).toBe(400);
 });
 
-test('a person limits a key on its page, and reads there what it is limited to', async () => {
+test('a user limits a key on its page, and sees the limits there', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/keys`;
   const typed = { name: 'Narrow', permissions: 'reports' };
   expect((await admin.post(page, { ...typed, campaigns: 'Boxes' })).statusCode).toBe(422);
-  const made = await admin.post(page, { ...typed, campaigns: `${mine.campaign}`, placements: 'checkout, receipt' });
-  expect(made.statusCode).toBe(200);
-  expect(made.body).toContain(`campaign ${mine.campaign}`);
-  expect(made.body).toContain('placements checkout, receipt');
+  const created = await admin.post(page, { ...typed, campaigns: `${mine.campaign}`, placements: 'checkout, receipt' });
+  expect(created.statusCode).toBe(200);
+  expect(created.body).toContain(`campaign ${mine.campaign}`);
+  expect(created.body).toContain('placements checkout, receipt');
 });

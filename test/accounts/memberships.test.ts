@@ -3,7 +3,7 @@ import { openAs, postForm, signInAs, type TestUser } from '../dashboard/support.
 import { openBrowser } from '../support/browser.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/* One person, several publishers. */
+/** One person with several publishers. */
 
 let t: TestApp;
 let other: number;
@@ -27,15 +27,18 @@ async function emailOf({ userId }: TestUser): Promise<string> {
   );
 }
 
-/** Invites an address to the second publisher. @returns the link, and the admin who invited */
+/**
+ * Invites an address to the second publisher.
+ * @returns the link, and the inviting admin
+ */
 async function invite(email: string, role = 'manager') {
   const admin = await signInAs(t, 'admin', other);
   const { body } = await admin.post(users(other), { email, role });
   return { admin, link: linkIn(body) };
 }
 
-const answer = (link: string, given: 'accept' | 'decline', cookie = '') =>
-  postForm(t, link, { answer: given }, { cookie });
+const answer = (link: string, decision: 'accept' | 'decline', cookie = '') =>
+  postForm(t, link, { answer: decision }, { cookie });
 
 /** An admin of the first publisher who is a manager of the second one. */
 async function inBoth() {
@@ -63,15 +66,15 @@ describe('one sign-in', () => {
     expect((await user.get(overview(999_999))).statusCode).toBe(404);
   });
 
-  test('lists the publishers it opens, and no others, where one searches', async () => {
+  test('lists in the search the publishers it opens, and no others', async () => {
     const { user } = await inBoth();
     const alone = await signInAs(t, 'admin');
-    const found = async (who: TestUser) => {
+    const visiblePublishers = async (who: TestUser) => {
       const { body } = await who.get(`/dashboard/p/${t.publisher.id}/find?only=publishers&q=`);
       return [t.publisher.id, other].map((id) => body.includes(`href="${overview(id)}"`));
     };
-    expect(await found(user)).toEqual([true, true]);
-    expect(await found(alone)).toEqual([false, false]);
+    expect(await visiblePublishers(user)).toEqual([true, true]);
+    expect(await visiblePublishers(alone)).toEqual([false, false]);
   });
 
   test('switches publishers in the browser', async () => {
@@ -92,7 +95,7 @@ describe('one sign-in', () => {
 });
 
 describe('an invitation', () => {
-  test('sets no password of somebody who has a sign-in, and is accepted by that one alone', async () => {
+  test('sets no password for a user who has a sign-in, and only that user can accept it', async () => {
     const user = await signInAs(t, 'analyst');
     const stranger = await signInAs(t, 'analyst');
     const { link } = await invite(await emailOf(user));
@@ -107,7 +110,7 @@ describe('an invitation', () => {
     expect((await answer(link, 'accept', user.cookie)).statusCode).toBe(303);
   });
 
-  test('is accepted once of two at once, and its link is spent', async () => {
+  test('is accepted once by two concurrent requests, and its link is used up', async () => {
     const user = await signInAs(t, 'analyst');
     const { link } = await invite(await emailOf(user));
     const both = await Promise.all([answer(link, 'accept', user.cookie), answer(link, 'accept', user.cookie)]);
@@ -116,7 +119,7 @@ describe('an invitation', () => {
     expect((await user.get(overview(other))).statusCode).toBe(200);
   });
 
-  test('that is declined, or withdrawn, is gone', async () => {
+  test('is removed when it is declined or withdrawn', async () => {
     const user = await signInAs(t, 'analyst');
     const email = await emailOf(user);
     const { link } = await invite(email);
@@ -128,7 +131,7 @@ describe('an invitation', () => {
     expect((await user.get('/dashboard/account')).statusCode).toBe(200);
   });
 
-  test('of an address that two publishers invite binds it to neither', async () => {
+  test('by two publishers binds the address to neither', async () => {
     const email = 'twice@example.com';
     const first = linkIn((await (await signInAs(t, 'admin')).post(users(), { email, role: 'analyst' })).body);
     const { link } = await invite(email);
@@ -140,7 +143,7 @@ describe('an invitation', () => {
       expect((await t.app.inject({ url: overview(id), headers: { cookie } })).statusCode).toBe(200);
   });
 
-  test('of a new address that is declined leaves nothing of it', async () => {
+  test('of a new address leaves no data when it is declined', async () => {
     const { link } = await invite('nothing@example.com');
     expect((await t.app.inject(link)).body).toContain('Second Shop');
     await answer(link, 'decline');
@@ -148,8 +151,8 @@ describe('an invitation', () => {
   });
 });
 
-describe('who is removed, or leaves', () => {
-  test('loses that publisher at once, and keeps the others', async () => {
+describe('a user who is removed, or leaves,', () => {
+  test('loses access to that publisher at once, and keeps the others', async () => {
     const { user, admin } = await inBoth();
     await admin.post(`${users(other)}/${user.userId}/remove`);
     expect((await user.get(overview(other))).statusCode).toBe(404);
@@ -161,48 +164,50 @@ describe('who is removed, or leaves', () => {
     expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'remove']);
   });
 
-  test('is disabled at one publisher alone', async () => {
+  test('is disabled at one publisher only', async () => {
     const { user, admin } = await inBoth();
     await admin.post(`${users(other)}/${user.userId}`, { disabled: 'yes' });
     expect([(await user.get(overview(other))).statusCode, (await user.get(users())).statusCode]).toEqual([404, 200]);
   });
 
-  test('of the last publisher is signed out, and forgotten', async () => {
+  test('is signed out and deleted at the last publisher', async () => {
     const user = await signInAs(t, 'analyst');
-    const left = await user.post(`/dashboard/account/memberships/${await membershipIn(user, t.publisher.id)}/leave`);
-    expect(left.statusCode).toBe(303);
+    const response = await user.post(
+      `/dashboard/account/memberships/${await membershipIn(user, t.publisher.id)}/leave`,
+    );
+    expect(response.statusCode).toBe(303);
     expect((await user.get('/dashboard/account')).headers.location).toMatch(/sign-in/);
     expect((await t.pool.query('select from users where id = $1', [user.userId])).rowCount).toBe(0);
   });
 
-  test('leaves nothing of another user', async () => {
+  test('does not affect another user', async () => {
     const [user, victim] = [await signInAs(t, 'analyst'), await signInAs(t, 'analyst')];
     const path = `/dashboard/account/memberships/${await membershipIn(victim, t.publisher.id)}/leave`;
     expect((await user.post(path)).statusCode).toBe(404);
     expect((await victim.get(overview(t.publisher.id))).statusCode).toBe(200);
   });
 
-  test('is never the last one who can manage users, also of two who remove each other at once', async () => {
+  test('is never the last one who can manage users, even if two remove each other at once', async () => {
     const { rows } = await t.pool.query<{ id: number }>(
       "insert into publishers (name, sdk_id) values ('Third', 'eeeeeeeeeeeeeeee') returning id",
     );
     const third = rows[0]?.id ?? 0;
     await t.deps.catalog.refresh();
-    const [one, two] = [await signInAs(t, 'admin', third), await signInAs(t, 'admin', third)];
+    const [first, two] = [await signInAs(t, 'admin', third), await signInAs(t, 'admin', third)];
     await Promise.all([
-      one.post(`${users(third)}/${two.userId}/remove`),
-      two.post(`${users(third)}/${one.userId}`, { role: 'analyst' }),
+      first.post(`${users(third)}/${two.userId}/remove`),
+      two.post(`${users(third)}/${first.userId}`, { role: 'analyst' }),
     ]);
     const admins = async () =>
       (await t.pool.query("select from memberships where publisher_id = $1 and role = 'admin'", [third])).rowCount;
     expect(await admins()).toBe(1);
-    for (const last of [one, two])
+    for (const last of [first, two])
       await last.post(`/dashboard/account/memberships/${await membershipIn(last, third)}/leave`);
     expect(await admins()).toBe(1);
   });
 });
 
-test('many users are shown by page and found by their address; many publishers of a user by page', async () => {
+test('many users are listed by page and found by address; many publishers of a user by page', async () => {
   const { rows } = await t.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id) values ('Large', 'dddddddddddddddd') returning id",
   );
@@ -217,16 +222,16 @@ test('many users are shown by page and found by their address; many publishers o
   );
   await t.deps.catalog.refresh();
   const admin = await signInAs(t, 'admin', large);
-  const seen = new Set<string>();
+  const emails = new Set<string>();
   let [next, pages]: [string | undefined, number] = [users(large), 0];
   while (next !== undefined && pages++ < 5) {
     const { body } = await admin.get(next);
-    const found = [...body.matchAll(/<strong>(many-\d+@example\.com)/g)].map(([, email]) => email as string);
-    expect(found.length).toBeLessThanOrEqual(50);
-    for (const email of found) seen.add(email);
+    const emailsOfPage = [...body.matchAll(/<strong>(many-\d+@example\.com)/g)].map(([, email]) => email as string);
+    expect(emailsOfPage.length).toBeLessThanOrEqual(50);
+    for (const email of emailsOfPage) emails.add(email);
     next = /href="([^"]*[?&]after=[^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&');
   }
-  expect([seen.size, pages]).toEqual([120, 3]);
+  expect([emails.size, pages]).toEqual([120, 3]);
   const { body } = await admin.get(`${users(large)}?q=MANY-77@`);
   expect([...body.matchAll(/<strong>(many-[^<]*)/g)].map(([, email]) => email)).toEqual(['many-77@example.com']);
   expect((await admin.get(`${users(large)}?q=${encodeURIComponent("%_'\0")}`)).statusCode).toBe(200);
@@ -245,18 +250,18 @@ test('many users are shown by page and found by their address; many publishers o
   expect([await links(''), await links('?from=50')]).toEqual([50, 11]);
 });
 
-test('the admins of one publisher cannot get at a sign-in that opens another one', async () => {
+test('the admins of one publisher cannot take over a sign-in that opens another one', async () => {
   const { user, admin } = await inBoth();
   const at = `${users(other)}/${user.userId}`;
-  const asked = await admin.post(`${at}/link`);
-  expect([linkIn(asked.body), asked.body.includes('belongs to other publishers')]).toEqual(['', true]);
+  const response = await admin.post(`${at}/link`);
+  expect([linkIn(response.body), response.body.includes('belongs to other publishers')]).toEqual(['', true]);
   await t.pool.query("update users set totp_sealed = '', totp_last_step = 0 where id = $1", [user.userId]);
   await admin.post(`${at}/two-factor/remove`);
   expect(
     (await t.pool.query('select from users where totp_sealed is not null and id = $1', [user.userId])).rowCount,
   ).toBe(1);
 
-  // A link from before the user joined the other one opens nothing any more.
+  // A link from before the user joined the other publisher gives no access any more.
   const later = await signInAs(t, 'analyst');
   const first = await signInAs(t, 'admin');
   const reset = linkIn((await first.post(`${users()}/${later.userId}/link`)).body);

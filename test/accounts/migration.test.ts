@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { databaseBefore, type EarlierDatabase } from '../support/earlier-database.ts';
 
-/* A database of the release before memberships, in which each row of users was one person at one publisher. */
+/** A database of the release before memberships, in which each row of users was one person at one publisher. */
 
 let database: EarlierDatabase;
 let client: EarlierDatabase['client'];
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.close());
 
-/** Memberships as "address publisher role", with what is the matter with them. */
+/** Memberships as "address publisher role", with their state. */
 async function memberships(): Promise<string[]> {
   const { rows } = await client.query<{ text: string }>(
     `select concat_ws(' ', u.email, m.publisher_id, m.role, case when m.disabled then 'disabled' end,
@@ -57,7 +57,7 @@ test('keeps accounts with role and sign-in; several invitations of an address ar
   ]);
 });
 
-test('keeps every link, and what it is for: an invitation, or a password', async () => {
+test('keeps every link with its purpose: an invitation, or a password', async () => {
   const { rows } = await client.query(
     `select u.email, m.publisher_id from user_links l join users u on u.id = l.user_id
     left join memberships m on m.id = l.membership_id order by 1, 2`,
@@ -72,7 +72,7 @@ test('keeps every link, and what it is for: an invitation, or a password', async
   ]);
 });
 
-test('follows what processes of the release before write, and tells them what the new ones write', async () => {
+test('applies writes by processes of the previous release, and mirrors new writes for them', async () => {
   await client.query("update users set role = 'manager', disabled = true where email = 'ada@example.com'");
   await client.query(
     "insert into users (email, role, publisher_id, created_at) values ('old@example.com', 'admin', 2, now())",

@@ -6,7 +6,9 @@ import { signInAs } from '../dashboard/support.ts';
 import { createTwins, type TestApp } from '../support/test-app.ts';
 import { addManager } from '../webhooks/endpoints/manager.ts';
 
-/* Streams outlive the request that opened them, but not what allowed it: here with one in each of two processes. */
+/**
+ * Streams outlive the request that opened them, but not its authorisation; here there is one in each of two processes.
+ */
 
 let nowMs = Date.now();
 let twins: Awaited<ReturnType<typeof createTwins>>;
@@ -30,7 +32,7 @@ beforeEach(() => {
 
 type Stream = { text: () => string; isOpen: () => boolean };
 
-/** A stream that has said something. */
+/** Opens a stream and waits for its first data. */
 async function open(url: string, headers: Record<string, string>): Promise<Stream> {
   const answer = await fetch(url, { headers });
   expect(answer.status).toBe(200);
@@ -61,9 +63,9 @@ describe('the stream of a listener', () => {
       [me.id, hashKey(key), new Date(nowMs + 3_600_000)],
     );
     for (const { app } of both) await app.deps.catalog.refresh();
-    const made = await me.call('POST', '/webhook-listeners', { forward_url: 'http://127.0.0.1:9/' });
+    const listener = await me.call('POST', '/webhook-listeners', { forward_url: 'http://127.0.0.1:9/' });
     const headers = { authorization: `Bearer ${key}` };
-    const path = `/manage/v1/webhook-listeners/${made.json().data.id}/stream`;
+    const path = `/manage/v1/webhook-listeners/${listener.json().data.id}/stream`;
     const streams = await Promise.all(both.map(({ base }) => open(base + path, headers)));
     const status = async ({ app }: TestApp) =>
       (await app.inject({ url: '/manage/v1/webhook-endpoints', headers })).statusCode;

@@ -21,17 +21,17 @@ afterAll(() => t?.close());
 const own = (path: string, { publisherId } = ann): string => `/dashboard/p/${publisherId}${path}`;
 
 async function addRole(name: string, permissions: readonly string[], caller = ann): Promise<CustomRole> {
-  const made = await caller.call('POST', '/roles', { name, permissions });
-  expect(made.status, JSON.stringify(made.body)).toBe(201);
-  return { id: made.body.data.id as number, name, permissions };
+  const created = await caller.call('POST', '/roles', { name, permissions });
+  expect(created.status, JSON.stringify(created.body)).toBe(201);
+  return { id: created.body.data.id as number, name, permissions };
 }
 
-/** A member with a role that the publisher has made. */
+/** A member with a publisher's own role. */
 const memberWith = (role: CustomRole) => signInAs(t, role, ann.publisherId);
 
 const roleOf = async ({ userId }: { userId: number }) => (await findMember(t.pool, ann.publisherId, userId))?.role;
 
-test('a role opens what its permissions open, beside reading, and is named on the page', async () => {
+test('a role opens the pages of its permissions, in addition to reading, and its name is on the page', async () => {
   const approver = await memberWith(await addRole('Approver', ['offers/approval', 'offers/management']));
   const { statusCode, body } = await approver.get(own('/offers/new'));
   expect(statusCode).toBe(200);
@@ -44,12 +44,12 @@ test('a role opens what its permissions open, beside reading, and is named on th
   expect((await settings.get('/dashboard/operator/publishers')).statusCode).toBe(403);
 });
 
-test('an admin makes, gives, changes and removes a role in the dashboard; the audit log says so', async () => {
+test('an admin creates, grants, changes and removes a role in the dashboard, with audit log entries', async () => {
   const admin = await signInAs(t, 'admin', ann.publisherId);
   const member = await signInAs(t, 'analyst', ann.publisherId);
-  const made = await admin.post(own('/settings/roles'), { name: 'Support', permissions: 'offers/management' });
-  expect(made.statusCode, made.body).toBe(303);
-  const id = Number(String(made.headers.location).split('/').at(-1));
+  const created = await admin.post(own('/settings/roles'), { name: 'Support', permissions: 'offers/management' });
+  expect(created.statusCode, created.body).toBe(303);
+  const id = Number(String(created.headers.location).split('/').at(-1));
   expect((await admin.get(own('/settings/users'))).body).toContain(`<option value="${id}">`);
   expect((await admin.post(own(`/settings/users/${member.userId}`), { role: String(id) })).statusCode).toBe(303);
   expect(await roleOf(member)).toEqual({
@@ -57,7 +57,7 @@ test('an admin makes, gives, changes and removes a role in the dashboard; the au
     name: 'Support',
     permissions: ['offers/management'],
   });
-  // In use: not removed, and said so.
+  // A role in use cannot be removed, and the error says so.
   await admin.post(own(`/settings/roles/${id}/remove`), {});
   expect((await ann.call('DELETE', `/roles/${id}`)).body.message).toBe('The role is in use.');
   expect((await admin.post(own(`/settings/users/${member.userId}`), { role: 'analyst' })).statusCode).toBe(303);
@@ -72,7 +72,7 @@ test('an admin makes, gives, changes and removes a role in the dashboard; the au
   expect(rows[1]?.role).toEqual({ old: `Support (${id})`, new: 'analyst' });
 });
 
-test('a permission that a role loses while a page is open is refused with the next action, in a sentence', async () => {
+test('a permission that a role loses while a page is open is missing at the next action', async () => {
   const role = await addRole('Editor', ['offers/management', 'reports']);
   const editor = await memberWith(role);
   expect((await editor.get(own('/campaigns/new'))).statusCode).toBe(200);
@@ -82,7 +82,7 @@ test('a permission that a role loses while a page is open is refused with the ne
   expect(refused.body).toContain('Your role does not allow this');
 });
 
-test('nobody gives what they do not have: no role, no key, no member who may more', async () => {
+test('users cannot grant more than they have: roles, keys, members', async () => {
   const admin = await signInAs(t, 'admin', ann.publisherId);
   const analyst = await signInAs(t, 'analyst', ann.publisherId);
   const settings = await memberWith(await addRole('Limited', ['configurations', 'reports']));
@@ -112,7 +112,7 @@ test('nobody gives what they do not have: no role, no key, no member who may mor
   expect(asKey.statusCode).toBe(403);
 });
 
-test('a role with every permission is no admin: the last admin stays', async () => {
+test('a role with every permission is not an admin: the last admin stays', async () => {
   const bob = await t.caller(await t.addPublisher());
   const admin = await signInAs(t, 'admin', bob.publisherId);
   const all = ['ads/offers', 'configurations', 'offers/approval', 'offers/management', 'reports', 'wallet'];
@@ -121,7 +121,7 @@ test('a role with every permission is no admin: the last admin stays', async () 
   expect(last === null ? null : await isLastAdmin(t.pool, last)).toBe(true);
 });
 
-test('400, 409: names and permissions of roles are checked; a role of another publisher is not given', async () => {
+test("400, 409: names and permissions of roles are validated; another publisher's role cannot be granted", async () => {
   const bob = await t.caller(await t.addPublisher());
   expect((await ann.call('POST', '/roles', { name: 'Admin', permissions: ['reports'] })).status).toBe(400);
   expect((await ann.call('POST', '/roles', { name: 'Op', permissions: ['accounts'] })).status).toBe(400);
@@ -132,7 +132,7 @@ test('400, 409: names and permissions of roles are checked; a role of another pu
   await expect(memberWith(foreign)).rejects.toThrow('memberships_custom_role');
 });
 
-test('perkwire roles sets, lists and removes a role, and says why it does not', async () => {
+test('perkwire roles sets, lists and removes a role, and explains errors', async () => {
   const cid = await t.caller(await t.addPublisher());
   const run = (...args: string[]) => runCommand(['roles', ...args], { PERKWIRE_URL: base, PERKWIRE_KEY: cid.key });
   expect(await run('list')).toEqual({ code: 0, out: '', err: '' });
@@ -148,17 +148,17 @@ test('perkwire roles sets, lists and removes a role, and says why it does not', 
   await t.pool.query('delete from memberships where custom_role_id = $1', [role?.id]);
   expect((await run('remove', 'SUPPORT')).out).toBe('Removed support.\n');
   expect(await run('remove', 'Support')).toEqual({ code: 2, out: '', err: 'There is no role "Support".\n' });
-  for (const [args, said] of [
+  for (const [args, message] of [
     [['set', 'Nothing'], 'Name the role, and its permissions after it.'],
     [['remove'], 'Name one role.'],
   ] as const)
-    expect(await run(...args)).toEqual({ code: 2, out: '', err: `${said}\n` });
+    expect(await run(...args)).toEqual({ code: 2, out: '', err: `${message}\n` });
   const refused = await run('set', 'Operators', 'accounts');
   expect([refused.code === 0, refused.out]).toEqual([false, '']);
   expect((await cid.call('GET', '/roles')).body.data).toEqual([]);
 });
 
-test('in the browser an admin makes a role and gives it to a member, who sees only what it permits', async () => {
+test('in the browser an admin creates a role and grants it to a member, who sees only what it allows', async () => {
   const browser = await openBrowser();
   const member = await signInAs(t, 'analyst', ann.publisherId);
   const page = await openAs(browser, await signInAs(t, 'admin', ann.publisherId), base, own('/settings/roles/new'));
@@ -191,5 +191,5 @@ test('in the browser an admin makes a role and gives it to a member, who sees on
   expect(await theirs.getByRole('button', { name: 'Save' }).count()).toBe(0);
   await theirs.goto(base + own('/campaigns/new'));
   expect(await theirs.getByText('Your role does not allow this').count()).toBe(0);
-  for (const one of [page, theirs]) await one.context().close();
+  for (const openPage of [page, theirs]) await openPage.context().close();
 });

@@ -26,15 +26,15 @@ async function account(email: string): Promise<number> {
     email,
     role: 'admin',
     publisherId: t.publisher.id,
-    // Cheap to check: a slow machine must not spend its time on scrypt.
+    // Cheap to check, so that a slow machine does not spend its time on scrypt.
     passwordHash: await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } }),
     nowMs,
   });
   return user?.id ?? 0;
 }
 
-const signIn = (email: string, given = password, headers: Record<string, string> = {}) =>
-  postForm(t, '/dashboard/sign-in', { email, password: given }, headers);
+const signIn = (email: string, enteredPassword = password, headers: Record<string, string> = {}) =>
+  postForm(t, '/dashboard/sign-in', { email, password: enteredPassword }, headers);
 
 const from = (address: string, email: string, tried = 'wrong password') =>
   t.app.inject({
@@ -45,7 +45,7 @@ const from = (address: string, email: string, tried = 'wrong password') =>
     payload: new URLSearchParams({ email, password: tried }).toString(),
   });
 
-/** A failed sign-in without checking a password, which takes 250 ms for an unknown account. */
+/** Records a failed sign-in without checking a password, which takes 250 ms for an unknown account. */
 const recordFailure = (address: string, email: string) =>
   createLockout(t.deps.config.userPepper).recordAttempt(t.pool, email, address, nowMs);
 
@@ -70,7 +70,7 @@ describe('signing in', () => {
     expect((await t.app.inject({ url: '/dashboard/account', headers: { cookie: first } })).statusCode).toBe(303);
   });
 
-  test('a wrong password, an unknown account, a disabled one and an invited one get the same answer', async () => {
+  test('a wrong password, an unknown, a disabled and an invited account get the same response', async () => {
     await t.pool.query('update users set disabled = true where id = $1', [await account('gone@example.com')]);
     await createUser(t.pool, {
       email: 'new@example.com',
@@ -127,8 +127,8 @@ describe('signing in', () => {
   });
 
   test('leads to the requested page, and never to another site', async () => {
-    const wanted = await t.app.inject('/dashboard/account?x=1');
-    expect(wanted.headers.location).toBe('/dashboard/sign-in?next=%2Fdashboard%2Faccount%3Fx%3D1');
+    const redirect = await t.app.inject('/dashboard/account?x=1');
+    expect(redirect.headers.location).toBe('/dashboard/sign-in?next=%2Fdashboard%2Faccount%3Fx%3D1');
     const to = async (next: string) =>
       (await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password, next })).headers.location;
     expect(await to('/dashboard/account?x=1')).toBe('/dashboard/account?x=1');
@@ -142,7 +142,7 @@ describe('signing in', () => {
       expect(await to(next), next).toMatch(/^\/dashboard/);
   });
 
-  test('is refused when the form comes from another site', async () => {
+  test('is rejected if the form comes from another site', async () => {
     expect((await signIn('ada@example.com', password, { origin: 'https://evil.example' })).statusCode).toBe(403);
     expect((await signIn('ada@example.com', password, { origin: 'null' })).statusCode).toBe(403);
     expect((await signIn('ada@example.com', password, { 'sec-fetch-site': 'cross-site' })).statusCode).toBe(403);
@@ -151,9 +151,9 @@ describe('signing in', () => {
 
 describe('a session', () => {
   test('ends with sign-out, after a day without requests, and seven days after sign-in', async () => {
-    const left = await signInAs(t, 'analyst');
-    expect((await left.post('/dashboard/sign-out')).headers.location).toBe('/dashboard/sign-in');
-    expect((await left.get('/dashboard/account')).statusCode).toBe(303);
+    const formerUser = await signInAs(t, 'analyst');
+    expect((await formerUser.post('/dashboard/sign-out')).headers.location).toBe('/dashboard/sign-in');
+    expect((await formerUser.get('/dashboard/account')).statusCode).toBe(303);
 
     const idle = await signInAs(t, 'analyst');
     nowMs += sessionIdleTimeoutMs + 3_600_000;
@@ -201,38 +201,38 @@ describe('a session', () => {
 
 describe('a one-time link', () => {
   const start = (token: string, fields: Record<string, string>) => postForm(t, `${linkPath}${token}`, fields);
-  const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
+  const newPasswordFields = { password: 'four tall cranes', again: 'four tall cranes' };
 
-  test('creates the first operator and signs in; opening it does not use it up, using it does', async () => {
+  test('creates the first operator and signs in; opening it does not use it up', async () => {
     const token = await createFirstOperatorLink(t.pool, nowMs);
     for (const _ of [1, 2]) expect((await t.app.inject(`${linkPath}${token}`)).statusCode).toBe(200);
-    const answer = await start(token, { email: 'root@example.com', ...chosen });
+    const answer = await start(token, { email: 'root@example.com', ...newPasswordFields });
     expect(answer.statusCode).toBe(303);
     const cookie = cookieFrom(answer, 'perkwire_session') ?? '';
     expect((await t.app.inject({ url: '/dashboard/operator/users', headers: { cookie } })).statusCode).toBe(200);
-    expect((await start(token, { email: 'second@example.com', ...chosen })).statusCode).toBe(400);
+    expect((await start(token, { email: 'second@example.com', ...newPasswordFields })).statusCode).toBe(400);
     expect((await t.app.inject(`${linkPath}${token}`)).statusCode).toBe(400);
   });
 
-  test('creates no second operator, although it was made when there was none', async () => {
+  test('creates no second operator, even if it was created when there was none', async () => {
     const token = await createFirstOperatorLink(t.pool, nowMs);
-    const answer = await start(token, { email: 'second@example.com', ...chosen });
+    const answer = await start(token, { email: 'second@example.com', ...newPasswordFields });
     expect(answer.statusCode).toBe(400);
     expect(answer.body).toContain('This link was already used.');
     const { rowCount } = await t.pool.query("select 1 from users where email = 'second@example.com'");
     expect(rowCount).toBe(0);
   });
 
-  test('used twice concurrently, works once', async () => {
+  test('works once when it is used twice concurrently', async () => {
     await t.pool.query("update users set disabled = true where role = 'operator'");
     const token = await createFirstOperatorLink(t.pool, nowMs);
     const answers = await Promise.all(
-      ['x1@example.com', 'x2@example.com'].map((email) => start(token, { email, ...chosen })),
+      ['x1@example.com', 'x2@example.com'].map((email) => start(token, { email, ...newPasswordFields })),
     );
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
   });
 
-  test('of an invitation sets that user’s password, is replaced by a newer link, and expires', async () => {
+  test("of an invitation sets that user's password, is replaced by a newer link, and expires", async () => {
     const user = await createUser(t.pool, {
       email: 'lea@example.com',
       role: 'manager',
@@ -243,10 +243,10 @@ describe('a one-time link', () => {
     if (user === null) throw new Error('the address is taken');
     const old = await createInvitation(t.pool, user, nowMs);
     const token = await createInvitation(t.pool, user, nowMs);
-    expect((await start(old, chosen)).statusCode).toBe(400);
-    expect((await start(token, { ...chosen, password: 'short', again: 'short' })).statusCode).toBe(422);
-    expect((await start(token, { ...chosen, email: 'other@example.com' })).statusCode).toBe(303);
-    expect((await signIn('lea@example.com', chosen.password)).statusCode).toBe(303);
+    expect((await start(old, newPasswordFields)).statusCode).toBe(400);
+    expect((await start(token, { ...newPasswordFields, password: 'short', again: 'short' })).statusCode).toBe(422);
+    expect((await start(token, { ...newPasswordFields, email: 'other@example.com' })).statusCode).toBe(303);
+    expect((await signIn('lea@example.com', newPasswordFields.password)).statusCode).toBe(303);
     const late = await createInvitation(t.pool, user, nowMs);
     nowMs += 8 * 86_400_000;
     expect((await t.app.inject(`${linkPath}${late}`)).statusCode).toBe(400);
@@ -256,24 +256,24 @@ describe('a one-time link', () => {
     const person = await signInAs(t, 'analyst');
     const token = await createPasswordReset(t.pool, person.userId, nowMs);
     expect((await person.get('/dashboard/account')).statusCode).toBe(200);
-    expect((await start(token, chosen)).statusCode).toBe(303);
+    expect((await start(token, newPasswordFields)).statusCode).toBe(303);
     expect((await person.get('/dashboard/account')).statusCode).toBe(303);
   });
 
-  test('stays valid after an address that is taken', async () => {
+  test('stays valid after an address that is in use', async () => {
     await t.pool.query("update users set disabled = true where role = 'operator'");
     const token = await createFirstOperatorLink(t.pool, nowMs);
-    expect((await start(token, { email: 'ada@example.com', ...chosen })).statusCode).toBe(422);
-    expect((await start(token, { email: 'fresh@example.com', ...chosen })).statusCode).toBe(303);
+    expect((await start(token, { email: 'ada@example.com', ...newPasswordFields })).statusCode).toBe(422);
+    expect((await start(token, { email: 'fresh@example.com', ...newPasswordFields })).statusCode).toBe(303);
   });
 
-  test('that was guessed answers like an expired one', async () => {
+  test('that was guessed looks like an expired one', async () => {
     for (const token of ['a', 'A'.repeat(43), '%00', 'x'.repeat(90)])
       expect((await t.app.inject(`${linkPath}${token}`)).statusCode, token).toBe(400);
   });
 });
 
-test('with https, cookies are Secure and bound to this host', async () => {
+test('cookies are Secure and bound to this host with https', async () => {
   const secure = await createTestApp({
     databaseUrl: t.databaseUrl,
     config: { publicUrl: 'https://perks.test' },

@@ -28,7 +28,7 @@ afterEach(() => {
 
 const send = (setting: SyslogSetting) => sendToSyslog({ pool: t.pool, setting, host: 'perks.example' });
 
-/** Entries of a publisher's log with these names. */
+/** Writes entries with these names to a publisher's log. */
 const record = async (names: readonly string[], publisherId = 1): Promise<void> => {
   for (const name of names)
     await t.pool.query(
@@ -39,7 +39,7 @@ const record = async (names: readonly string[], publisherId = 1): Promise<void> 
     );
 };
 
-/** Reads frames with octet counting, as a receiver does. */
+/** Parses frames with octet counting, like a receiver. */
 function framesOf(bytes: Buffer): string[] {
   const frames: string[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -54,7 +54,7 @@ function framesOf(bytes: Buffer): string[] {
 const entryIn = (message: string) => JSON.parse(message.slice(message.indexOf('{')));
 const namesIn = (messages: readonly string[]): string[] => messages.map((message) => entryIn(message).resource_id);
 
-/** A receiver that takes everything, and closes a connection once its client has ended it. */
+/** A receiver that accepts everything, and closes a connection once its client has ended it. */
 async function receiver(take?: (socket: Socket) => void, port = 0) {
   const messages: string[] = [];
   const server: Server = createServer({ pauseOnConnect: true }, (socket) => {
@@ -91,7 +91,7 @@ test('every entry of every log arrives once, in the order of its log, as RFC 542
   });
 });
 
-test('nothing is lost while the receiver is away; the page System says so', async () => {
+test('nothing is lost while the receiver is unavailable; the page System reports it', async () => {
   const first = await receiver();
   first.server.close();
   await once(first.server, 'close');
@@ -111,7 +111,7 @@ test('nothing is lost while the receiver is away; the page System says so', asyn
   expect((await system()).body).toMatch(/Audit log to syslog[\s\S]*>received</);
 });
 
-test('what a receiver closes upon without having read it is sent again', async () => {
+test('entries are sent again if the receiver closes without having read them', async () => {
   const rude = await receiver((socket) => socket.destroy());
   const early = await receiver((socket) => socket.end());
   await record(['one']);
@@ -121,7 +121,7 @@ test('what a receiver closes upon without having read it is sent again', async (
   expect(namesIn(kind.messages)).toEqual(['one']);
 });
 
-test('a receiver that does not answer is left after the deadline, and holds no row of the log', async () => {
+test('a receiver that does not respond is given up at the deadline, and no row of the log stays locked', async () => {
   const slow = await receiver(() => {});
   await record(['one']);
   const sending = sendToSyslog({
@@ -135,7 +135,7 @@ test('a receiver that does not answer is left after the deadline, and holds no r
   await failed;
 });
 
-test('of two processes one sends', async () => {
+test('only one of two processes sends', async () => {
   const { messages, setting } = await receiver();
   await record(['one', 'two']);
   const sent = await Promise.all([send(setting), send(setting)]);
@@ -143,7 +143,7 @@ test('of two processes one sends', async () => {
   expect(namesIn(messages)).toEqual(['one', 'two']);
 });
 
-test('over TLS, to a receiver whose certificate is trusted', async () => {
+test('entries are sent over TLS to a receiver with a trusted certificate', async () => {
   const certificate = selfSigned('localhost');
   const messages: string[] = [];
   const server = tls.createServer(certificate, (socket) => {
@@ -157,12 +157,12 @@ test('over TLS, to a receiver whose certificate is trusted', async () => {
   const setting: SyslogSetting = { transport: 'tls', host: 'localhost', port: (server.address() as AddressInfo).port };
   await record(['one']);
   await expect(send(setting)).rejects.toThrow(/self-signed|certificate/);
-  const trusting: typeof sendSyslog = (to, given) => sendSyslog(to, given, { ca: certificate.cert });
+  const trusting: typeof sendSyslog = (to, config) => sendSyslog(to, config, { ca: certificate.cert });
   await sendToSyslog({ pool: t.pool, setting, host: 'perks.example', send: trusting });
   expect(namesIn(messages)).toEqual(['one']);
 });
 
-test('over UDP, a message in each datagram', async () => {
+test('entries are sent over UDP, one in each datagram', async () => {
   const socket = createSocket('udp4');
   closing.push(() => socket.close());
   socket.bind(0, '127.0.0.1');
@@ -179,7 +179,7 @@ test('over UDP, a message in each datagram', async () => {
   expect(namesIn(messages)).toEqual(['one', 'two']);
 });
 
-test('an entry too long for a receiver goes without its changes, and says so', () => {
+test('an entry too long for a receiver is sent without its changes, and says so', () => {
   const entry = {
     publisher_id: 1,
     number: 1,

@@ -12,7 +12,7 @@ import { databaseBefore, type EarlierDatabase } from '../support/earlier-databas
 import { clientId, clientSecret, startOidcProvider, type TestProvider } from '../support/oidc-provider.ts';
 import { createTestApp, type TestApp, testConfig } from '../support/test-app.ts';
 
-/* A database of the release before drafts, accounts of advertisers and roles of a publisher's own, upgraded. */
+/** An upgraded database of the release before drafts, accounts of advertisers and publishers' own roles. */
 
 const password = 'seven quiet otters';
 const oidcPath = '/dashboard/sign-in/oidc';
@@ -55,7 +55,7 @@ afterAll(async () => {
   await provider?.close();
 });
 
-/** Rows as that release writes them. */
+/** Inserts rows as that release writes them. */
 async function fill(client: EarlierDatabase['client']): Promise<void> {
   const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });
   await client.query(
@@ -111,7 +111,7 @@ async function fill(client: EarlierDatabase['client']): Promise<void> {
   );
 }
 
-/** Memberships as "address publisher role", with what is the matter with them. */
+/** Memberships as "address publisher role", with their state. */
 async function memberships(): Promise<string[]> {
   const { rows } = await database.client.query<{ text: string }>(
     `select concat_ws(' ', u.email, m.publisher_id, m.role, case when m.disabled then 'disabled' end,
@@ -138,7 +138,7 @@ test('keeps every role at every publisher, and every invitation', async () => {
 });
 
 describe('each account signs in as before', () => {
-  test('with its password, and opens what its role opened', async () => {
+  test('with its password, and the access of its role', async () => {
     const max = (await givePassword('max')).cookie;
     expect((await get(`/dashboard/p/${shop}/offers`, max)).statusCode).toBe(200);
     expect((await get(users(shop), max)).statusCode).toBe(403);
@@ -156,8 +156,8 @@ describe('each account signs in as before', () => {
       const { answer, cookie: waiting } = await givePassword('ada');
       expect(answer.headers.location).toContain('/dashboard/sign-in/code');
       expect((await get(users(shop), waiting)).statusCode).toBe(303);
-      const given = await postForm(t, '/dashboard/sign-in/code', { code }, { cookie: waiting });
-      const cookie = cookieFrom(given, 'perkwire_session') ?? '';
+      const response = await postForm(t, '/dashboard/sign-in/code', { code }, { cookie: waiting });
+      const cookie = cookieFrom(response, 'perkwire_session') ?? '';
       expect([(await get(users(shop), cookie)).statusCode, (await get(users(market), cookie)).statusCode]).toEqual([
         200, 403,
       ]);
@@ -175,7 +175,7 @@ describe('each account signs in as before', () => {
     expect((await get(overview(market), cookie)).statusCode).toBe(404);
   });
 
-  test('in the browser that was signed in, whose sensitive actions ask once more', async () => {
+  test('in the browser that was signed in, whose sensitive actions need a confirmation', async () => {
     const cookie = `perkwire_session=${session}`;
     expect((await get(overview(shop), cookie)).statusCode).toBe(200);
     const { rows } = await t.pool.query(
@@ -187,7 +187,7 @@ describe('each account signs in as before', () => {
   });
 });
 
-test('an open invitation is accepted, by who has a sign-in and by who sets a password', async () => {
+test('an open invitation is accepted, with an existing sign-in or by setting a password', async () => {
   const max = `perkwire_session=${session}`;
   expect((await postForm(t, linkPath + invitation, { answer: 'accept' }, { cookie: max })).statusCode).toBe(303);
   expect((await get(`/dashboard/p/${market}/offers/new`, max)).statusCode).toBe(200);
@@ -197,7 +197,7 @@ test('an open invitation is accepted, by who has a sign-in and by who sets a pas
   expect((await get(`/dashboard/p/${market}/offers/new`, cookie)).statusCode).toBe(403);
 });
 
-test('keys open what they opened, and are restricted as they were', async () => {
+test('keys have the same permissions and restrictions as before', async () => {
   const call = async (key: string, method: 'GET' | 'POST', path: string): Promise<number> => {
     const headers = { authorization: `Bearer ${key}` };
     return (await t.app.inject({ method, url: path, headers, ...(method === 'POST' && { payload: {} }) })).statusCode;

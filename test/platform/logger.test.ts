@@ -13,7 +13,7 @@ import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { testConfig } from '../support/test-app.ts';
 
-/** Everything logged since the last `clear`. */
+/** Collects everything logged since the last `clear`. */
 function createSink() {
   let text = '';
   const stream = new Writable({
@@ -38,12 +38,12 @@ let deps: Platform['deps'];
 let closeDeps: () => Promise<void>;
 let app: FastifyInstance;
 let liveCalls: LiveCalls;
-/** Of the responses since the last test began. */
+/** Status codes of the responses since the last test began. */
 let statuses: number[] = [];
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  const made = await createModules({
+  const modules = await createModules({
     demo: false,
     pid: 4242,
     config: testConfig(),
@@ -51,9 +51,9 @@ beforeAll(async () => {
     logger: createLogger('trace', sink.stream),
     now: Date.now,
   });
-  deps = made.platform.deps;
-  closeDeps = made.close;
-  ({ liveCalls } = made.offers);
+  deps = modules.platform.deps;
+  closeDeps = modules.close;
+  ({ liveCalls } = modules.offers);
   const failing: Module = {
     name: 'failing',
     rank: 1000,
@@ -72,7 +72,7 @@ beforeAll(async () => {
       );
     },
   };
-  const contributions = { ...made.contributions, modules: [...made.contributions.modules, failing] };
+  const contributions = { ...modules.contributions, modules: [...modules.contributions.modules, failing] };
   app = (await buildApp({ contributions, deps, serveApi: true })) as unknown as FastifyInstance;
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 beforeEach(() => sink.clear());
 
-/** What must never be read in a log, wherever a client puts it. */
+/** Values that must never appear in a log, wherever a client puts them. */
 const secrets = {
   key: 'demo-key',
   user: 'pub-user-77',
@@ -151,8 +151,8 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 400, 404, 400]);
     expect((await app.inject(`/sdk/offer-click?t=${secrets.key}`)).statusCode).toBe(400); // an image for browsers
     // At the default level, info, the id that the client was told finds the request.
-    const found = sink.lines().filter(({ level, msg }) => level === 30 && msg === 'request refused');
-    expect(found.map(({ requestId, status }) => [requestId, status])).toEqual(
+    const refusals = sink.lines().filter(({ level, msg }) => level === 30 && msg === 'request refused');
+    expect(refusals.map(({ requestId, status }) => [requestId, status])).toEqual(
       answers.map((answer) => [answer.json().request_id, answer.statusCode]),
     );
     expect(sink.lines().filter((line) => line.msg === 'request').length).toBeGreaterThanOrEqual(4);

@@ -8,7 +8,7 @@ import { type MailServer, startMailServer } from '../../support/mail-server.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 const password = 'seven quiet otters';
-const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
+const newPasswordFields = { password: 'four tall cranes', again: 'four tall cranes' };
 
 let nowMs = Date.now();
 let server: MailServer;
@@ -63,10 +63,13 @@ test('a forgotten password is set by a mailed link, once and within an hour, and
   expect((await forgot('Ada@Example.com')).statusCode).toBe(200);
   await arrives('ada@example.com');
   const link = linkIn(mailTo('ada@example.com')?.text);
-  expect((await postForm(t, link, chosen)).headers.location).toBe('/dashboard');
-  expect((await postForm(t, link, chosen)).statusCode).toBe(400);
+  expect((await postForm(t, link, newPasswordFields)).headers.location).toBe('/dashboard');
+  expect((await postForm(t, link, newPasswordFields)).statusCode).toBe(400);
   expect((await t.app.inject({ url: '/dashboard/account', headers: { cookie: session } })).statusCode).toBe(303);
-  const again = await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password: chosen.password });
+  const again = await postForm(t, '/dashboard/sign-in', {
+    email: 'ada@example.com',
+    password: newPasswordFields.password,
+  });
   expect(again.statusCode).toBe(303);
 
   server.mails.length = 0;
@@ -76,7 +79,7 @@ test('a forgotten password is set by a mailed link, once and within an hour, and
   expect((await t.app.inject(linkIn(mailTo('ada@example.com')?.text))).statusCode).toBe(400);
 });
 
-test('the link leads to PUBLIC_URL, whatever host the request names, and its token is not stored', async () => {
+test('the link leads to PUBLIC_URL, whatever host the request has, and its token is not stored', async () => {
   await account('host@example.com');
   await forgot('host@example.com', { host: 'evil.example', 'x-forwarded-host': 'evil.example', origin });
   await arrives('host@example.com');
@@ -90,7 +93,7 @@ test('the link leads to PUBLIC_URL, whatever host the request names, and its tok
   expect(rows.filter(({ row }) => row.includes(token))).toEqual([]);
 });
 
-test('the answer is the same for accounts, unknown addresses and disabled accounts, also after too many', async () => {
+test('the response is the same for accounts, unknown addresses and disabled accounts, even at the limit', async () => {
   await account('known@example.com');
   await account('gone@example.com', { disabled: true });
   await t.pool.query('delete from sign_in_failures');
@@ -117,13 +120,13 @@ test('the answer is the same for accounts, unknown addresses and disabled accoun
   expect((await forgot('known@example.com', { origin: 'https://evil.example' })).statusCode).toBe(403);
 });
 
-test('an invitation is mailed and not shown; a refused mail shows the link to hand on', async () => {
+test('an invitation is mailed and not shown; if the mail is rejected, the link is shown', async () => {
   const admin = await signInAs(t, 'admin');
   const users = `/dashboard/p/${t.publisher.id}/settings/users`;
   const invited = await admin.post(users, { email: 'new@example.com', role: 'analyst' });
   expect(invited.body).toContain('sent to new@example.com');
   expect(linkIn(invited.body)).toBe('');
-  const answer = await postForm(t, linkIn(mailTo('new@example.com')?.text), chosen);
+  const answer = await postForm(t, linkIn(mailTo('new@example.com')?.text), newPasswordFields);
   expect(answer.headers.location).toBe('/dashboard');
 
   server.refuse(true);
@@ -133,7 +136,7 @@ test('an invitation is mailed and not shown; a refused mail shows the link to ha
   expect((await t.app.inject(linkIn(failed.body))).statusCode).toBe(200);
 });
 
-test('429: admins of a publisher have at most 30 mails sent in an hour, to whomever', async () => {
+test('429: admins of a publisher can send at most 30 mails in an hour, to any addresses', async () => {
   const publisherId = await publisher('Loud');
   const admin = await signInAs(t, 'admin', publisherId);
   const users = `/dashboard/p/${publisherId}/settings/users`;

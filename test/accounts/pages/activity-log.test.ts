@@ -48,7 +48,7 @@ describe('the activity log', () => {
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
   });
 
-  test('reverts a change, brings back what was removed, and nothing of another publisher', async () => {
+  test('reverts a change and restores a removed row, but not those of another publisher', async () => {
     const theme = (await me.call('POST', '/themes', { name: 'First', unit: 'mou' })).body.data.id;
     await me.call('PATCH', `/themes/${theme}`, { name: 'Second' });
     const latest = async () =>
@@ -149,7 +149,7 @@ test('admins and operators read it; managers and analysts neither read it nor se
   expect((await admin.get(`/dashboard/p/${me.publisherId}/overview`)).body).toContain(`href="${page}"`);
 });
 
-test('another publisher’s log answers 404, and none of its entries are in one’s own', async () => {
+test("another publisher's log is 404, and none of its entries are in one's own", async () => {
   const otherAdmin = await signInAs(t, 'admin', await t.addPublisher());
   const foreign = await otherAdmin.get(page);
   expect(foreign.statusCode).toBe(404);

@@ -6,7 +6,7 @@ import { createUser } from '../../../src/accounts/users.ts';
 import { postForm } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/* Sensitive actions in a session that was left open. */
+/** Sensitive actions in a session that was left open. */
 
 const password = 'seven quiet otters';
 const minuteMs = 60_000;
@@ -38,19 +38,19 @@ async function signedIn() {
 const keysNamed = async (name: string): Promise<number> =>
   (await t.pool.query('select from api_keys where name = $1', [name])).rowCount ?? 0;
 
-test('within 15 minutes of the sign-in are not asked about, and later are, with what was typed kept', async () => {
+test('need no confirmation within 15 minutes of the sign-in; later they do, and keep the entered values', async () => {
   const { post } = await signedIn();
   nowMs += 14 * minuteMs;
   const typed = { name: 'Server "1"', permissions: 'reports' };
   expect((await post('/settings/keys', typed)).statusCode).toBe(200);
   nowMs += 2 * minuteMs;
-  const asked = await post('/settings/keys', { ...typed, name: 'Server "2"' });
-  expect(asked.statusCode).toBe(403);
-  expect(asked.body).toContain('name="name" value="Server &quot;2&quot;"');
+  const response = await post('/settings/keys', { ...typed, name: 'Server "2"' });
+  expect(response.statusCode).toBe(403);
+  expect(response.body).toContain('name="name" value="Server &quot;2&quot;"');
   expect(await keysNamed('Server "2"')).toBe(0);
 });
 
-test('go on with the password, which counts for the next 15 minutes of this session alone', async () => {
+test('continue with the password, which counts only for the next 15 minutes of this session', async () => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
   const typed = { name: 'Kept', permissions: 'reports' };
@@ -65,17 +65,17 @@ test('go on with the password, which counts for the next 15 minutes of this sess
   expect((await post('/settings/keys', typed)).statusCode).toBe(403);
 });
 
-test('refuse a code or a passkey of a user who has neither', async () => {
+test('reject a code or a passkey of a user who has neither', async () => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
-  for (const given of [{ _code: '123456' }, { response: '{}', sealed: 'x' }, { response: 'null', sealed: '' }])
+  for (const proof of [{ _code: '123456' }, { response: '{}', sealed: 'x' }, { response: 'null', sealed: '' }])
     expect(
-      (await post('/settings/keys', { name: 'None', permissions: 'reports', ...given })).statusCode,
+      (await post('/settings/keys', { name: 'None', permissions: 'reports', ...proof })).statusCode,
     ).toBeGreaterThan(400);
   expect(await keysNamed('None')).toBe(0);
 });
 
-test('guesses of the password lock it', async () => {
+test('lock the password after too many guesses', async () => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
   const guess = (text: string) => post('/settings/users', { email: 'x@example.com', role: 'admin', _password: text });
@@ -96,7 +96,7 @@ test.each([
 ])('are those of %s', async (path) => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
-  const asked = await post(path, {});
-  expect(asked.statusCode).toBe(403);
-  expect(asked.body).toContain('Is it you?');
+  const response = await post(path, {});
+  expect(response.statusCode).toBe(403);
+  expect(response.body).toContain('Is it you?');
 });

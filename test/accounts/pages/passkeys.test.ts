@@ -7,7 +7,7 @@ import { csrfIn, postForm } from '../../dashboard/support.ts';
 import { newContext, openBrowser } from '../../support/browser.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/* Passkeys of Chromium's virtual authenticator. Two installations at one host name: only the port is another. */
+/** Passkeys of Chromium's virtual authenticator. There are two installations with one host name and different ports. */
 
 const password = 'seven quiet otters';
 
@@ -48,7 +48,7 @@ async function account(email: string): Promise<void> {
 
 type Device = { page: Page; cdp: CDPSession };
 
-/** A browser whose device makes passkeys, and checks its user. */
+/** Opens a browser whose device creates passkeys, and verifies its user. */
 async function openDevice(): Promise<Device> {
   const context = await newContext(browser, { locale: 'en-GB' });
   const page = await context.newPage();
@@ -74,7 +74,10 @@ async function givePassword(page: Page, email: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-/** Signs in with the password, and adds a passkey of the device. @returns the recovery codes that are shown */
+/**
+ * Signs in with the password, and adds a passkey of the device.
+ * @returns the displayed recovery codes
+ */
 async function addPasskey(page: Page, email: string, name = 'Laptop'): Promise<string[]> {
   await account(email);
   await givePassword(page, email);
@@ -96,15 +99,15 @@ const signInAlone = async (page: Page): Promise<void> => {
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
 };
 
-/** The answer of the device to the challenge of a sign-in page, made on a page of `base`. */
+/** Response of the device to the challenge of a sign-in page, created on a page of `base`. */
 async function answerFrom(device: Device, base: string): Promise<{ sealed: string; response: string }> {
   const { body } = await here.t.app.inject('/dashboard/sign-in');
   const options = (/data-passkey="([^"]+)"/.exec(body)?.[1] ?? '').replaceAll('&quot;', '"');
   await device.page.goto(`${base}/dashboard/sign-in`);
   const response = await device.page.evaluate(async (text) => {
     const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(JSON.parse(text));
-    const made = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential;
-    return JSON.stringify(made.toJSON());
+    const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential;
+    return JSON.stringify(credential.toJSON());
   }, options);
   return { sealed: /name="sealed" value="([^"]+)"/.exec(body)?.[1] ?? '', response };
 }
@@ -112,7 +115,7 @@ async function answerFrom(device: Device, base: string): Promise<{ sealed: strin
 const submit = (answer: { sealed: string; response: string }, path = '/dashboard/sign-in/passkey', cookie = '') =>
   postForm(here.t, path, answer, { origin: here.base, cookie });
 
-test('a passkey signs in alone, and is named, listed and removed', async () => {
+test('a passkey signs in without a password, and is named, listed and removed', async () => {
   const { page } = await openDevice();
   expect(await addPasskey(page, 'alone@example.com')).toHaveLength(10);
   await signOut(page);
@@ -142,7 +145,7 @@ test('a passkey signs in alone, and is named, listed and removed', async () => {
   await page.context().close();
 });
 
-test('after the password the passkey, or a recovery code, is asked for; the password alone opens nothing', async () => {
+test('after the password, the passkey or a recovery code is required; the password alone gives no access', async () => {
   const { page } = await openDevice();
   const codes = await addPasskey(page, 'second@example.com');
   await signOut(page);
@@ -159,7 +162,7 @@ test('after the password the passkey, or a recovery code, is asked for; the pass
   await page.context().close();
 });
 
-test('401: the answer of another origin, to another challenge, twice, altered, or of another device', async () => {
+test('401: a response of another origin, to another challenge, repeated, altered, or of another device', async () => {
   const device = await openDevice();
   await addPasskey(device.page, 'origin@example.com');
   const statusOf = async (answer: { sealed: string; response: string }) => (await submit(answer)).statusCode;
@@ -171,7 +174,7 @@ test('401: the answer of another origin, to another challenge, twice, altered, o
   for (const response of ['', 'x', 'null', '{}', '{"id":"AAAA"}', '{"id":5}'])
     expect(await statusOf({ ...right, response }), response).toBe(401);
   expect([await statusOf(right), await statusOf(right)]).toEqual([303, 401]);
-  // What is another user's passkey is no second step of this one.
+  // Another user's passkey is not a second factor for this one.
   const second = await openDevice();
   await addPasskey(second.page, 'victim@example.com');
   await signOut(second.page);
@@ -184,7 +187,7 @@ test('401: the answer of another origin, to another challenge, twice, altered, o
   await second.page.context().close();
 });
 
-test('a passkey is removed by nobody else, and none is added without password and answer of a device', async () => {
+test('only its user can remove a passkey, and adding one requires password and device', async () => {
   const { page } = await openDevice();
   await addPasskey(page, 'owner@example.com');
   const { rows } = await here.t.pool.query<{ id: number }>(

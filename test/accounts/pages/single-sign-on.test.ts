@@ -16,7 +16,7 @@ const start = '/dashboard/sign-in/oidc';
 let nowMs = Date.now();
 let provider: TestProvider;
 let t: TestApp;
-/** The same installation with passwords switched off. */
+/** The same installation with passwords turned off. */
 let withoutPasswords: TestApp;
 
 beforeAll(async () => {
@@ -90,7 +90,7 @@ async function logOf(email: string): Promise<string[]> {
   return rows.map((row) => [row.actor_label, row.action, ...text(row.changes).sort()].join(' '));
 }
 
-/** The cookie with another character in its middle. */
+/** The cookie with a changed character in the middle. */
 function altered(cookie: string): string {
   const at = cookie.length >> 1;
   return `${cookie.slice(0, at)}${cookie[at] === 'A' ? 'B' : 'A'}${cookie.slice(at + 1)}`;
@@ -116,7 +116,7 @@ describe('signing in at the provider', () => {
       expect((await signIn(person('ada'), next)).answer.headers.location, next).toBe('/dashboard');
   });
 
-  test('finds the account again by its subject, and gives it the role it has now', async () => {
+  test('finds the account again by its subject, and updates its role', async () => {
     await signIn(person('bo'));
     const moved = person('bo', { email: 'bo.new@example.com', groups: ['other', 'perks-ops', 'shop'] });
     const { cookie } = await signIn(moved);
@@ -141,7 +141,7 @@ describe('signing in at the provider', () => {
     expect(refusal((await signIn(person('mallory', { email }))).answer)).toContain('belongs to another user');
   });
 
-  test('asks for the code of a user with two-factor authentication, and demands none of others', async () => {
+  test('asks users with two-factor authentication for the code, and does not require it of others', async () => {
     const { cookie } = await signIn(person('dora'));
     expect((await get('/dashboard/account', cookie)).statusCode).toBe(200);
     await t.pool.query("update users set totp_sealed = '', totp_last_step = 0 where email = 'dora@example.com'");
@@ -165,7 +165,7 @@ describe('signing in at the provider', () => {
   });
 });
 
-test('signing out ends the session here, although its ID token was sealed with a key that is gone', async () => {
+test('signing out ends the session here, even if the key that sealed its ID token is gone', async () => {
   const { cookie } = await signIn(person('finn'));
   const csrf = csrfIn((await get('/dashboard/account', cookie)).body);
   await t.pool.query("update user_sessions set id_token_sealed = '\\x00' where id_token_sealed is not null");
@@ -174,7 +174,7 @@ test('signing out ends the session here, although its ID token was sealed with a
   expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
 });
 
-describe('a sign-out that the provider tells of', () => {
+describe('a sign-out at the provider', () => {
   const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
   const tell = (claims: Record<string, unknown>) => {
     const iat = Math.floor(nowMs / 1000);
@@ -191,7 +191,7 @@ describe('a sign-out that the provider tells of', () => {
   const isOpen = async (cookie: string): Promise<boolean> =>
     (await get('/dashboard/account', cookie)).statusCode === 200;
 
-  test('ends all sessions of the user, and nobody else’s', async () => {
+  test('ends all sessions of the user, and of nobody else', async () => {
     const [first, second] = [await signIn(person('gina')), await signIn(person('gina'))];
     const other = await signIn(person('hugo'));
     expect((await tell({ sub: 'gina' })).statusCode).toBe(200);
@@ -200,7 +200,7 @@ describe('a sign-out that the provider tells of', () => {
     ]);
   });
 
-  test('ends the session that it names alone', async () => {
+  test('ends only the named session', async () => {
     const sidIs = (sid: string) => {
       provider.tamper = (claims) => ({ ...claims, sid });
     };
@@ -244,16 +244,16 @@ describe('a sign-out that the provider tells of', () => {
   });
 });
 
-test('a sensitive action sends a user of the provider there once more; a proof of late is enough', async () => {
+test('a sensitive action sends a user back to the provider, unless there was a recent confirmation', async () => {
   const { cookie } = await signIn(person('lena', { groups: ['perks-ops'] }));
   const csrf = csrfIn((await get('/dashboard/operator/users', cookie)).body);
   const invite = (email: string, as: string, token: string) =>
     postForm(t, '/dashboard/operator/users', { _csrf: token, email, role: 'operator' }, { cookie: as });
   expect((await invite('one@example.com', cookie, csrf)).statusCode).toBe(200);
   nowMs += 16 * 60_000;
-  const asked = await invite('two@example.com', cookie, csrf);
-  expect(asked.statusCode).toBe(403);
-  expect(asked.body).toContain(`href="${start}?again"`);
+  const response = await invite('two@example.com', cookie, csrf);
+  expect(response.statusCode).toBe(403);
+  expect(response.body).toContain(`href="${start}?again"`);
   expect(await rowOf('two@example.com')).toBeUndefined();
   const begun = await get(`${start}?again`);
   expect(new URL(String(begun.headers.location)).searchParams.get('max_age')).toBe('900');
@@ -325,12 +325,12 @@ describe('is refused', () => {
   });
 });
 
-test('with passwords switched off, nothing but the provider signs in', async () => {
+test('with passwords turned off, only the provider signs in', async () => {
   const page = await get('/dashboard/sign-in', '', withoutPasswords);
   expect(page.body).toContain('Sign in with single sign-on');
   expect(page.body).not.toContain('type="password"');
-  const given = { email: 'ada@example.com', password: 'seven quiet otters' };
-  expect((await postForm(withoutPasswords, '/dashboard/sign-in', given)).statusCode).toBe(405);
+  const credentials = { email: 'ada@example.com', password: 'seven quiet otters' };
+  expect((await postForm(withoutPasswords, '/dashboard/sign-in', credentials)).statusCode).toBe(405);
   const user = await createUser(t.pool, {
     email: 'in@example.com',
     role: 'admin',
@@ -340,8 +340,8 @@ test('with passwords switched off, nothing but the provider signs in', async () 
   });
   if (user === null) throw new Error('the address is taken');
   const link = `${linkPath}${await createInvitation(t.pool, user, nowMs)}`;
-  const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
-  const set = await postForm(withoutPasswords, link, chosen);
+  const newPasswordFields = { password: 'four tall cranes', again: 'four tall cranes' };
+  const set = await postForm(withoutPasswords, link, newPasswordFields);
   expect(cookieFrom(set, 'perkwire_session')).toBeNull();
   const byPassword = await signInAs(withoutPasswords, 'operator');
   expect((await byPassword.get('/dashboard/account')).statusCode).toBe(303);
@@ -355,7 +355,7 @@ test('with passwords switched off, nothing but the provider signs in', async () 
   expect(added.body).not.toContain(linkPath);
 });
 
-/** What an address is a member of, by publisher. */
+/** Memberships of an address by publisher. */
 const membershipsOf = async (email: string) =>
   (
     await t.pool.query(
@@ -373,7 +373,7 @@ async function addPublisher(name: string): Promise<number> {
   return rows[0]?.id ?? 0;
 }
 
-test('of several publishers that invite, one is joined by the sign-in, others when they are accepted', async () => {
+test('of several inviting publishers, the sign-in joins one, and others when they are accepted', async () => {
   const config = {
     ...t.deps.config,
     requireTwoFactor: 'none' as const,
@@ -385,7 +385,7 @@ test('of several publishers that invite, one is joined by the sign-in, others wh
     await byHand.deps.catalog.refresh();
     const admin = await signInAs(byHand, 'admin', publisherId);
     const fields = { email: 'wanted@example.com', role: 'manager' };
-    // The others learn nothing of the first.
+    // Other publishers learn nothing of the first one.
     expect((await admin.post(`/dashboard/p/${publisherId}/settings/users`, fields)).body).toContain(linkPath);
   }
   const { answer, cookie } = await signIn(person('wanted'), '', byHand);
@@ -407,7 +407,7 @@ test('of several publishers that invite, one is joined by the sign-in, others wh
   await byHand.close();
 });
 
-test('a group that maps to a role of the publisher gives it; once it is gone, the group grants nothing', async () => {
+test("a group that maps to a publisher's role grants it, and nothing once the role is gone", async () => {
   const helper = person('helper', { groups: ['support'] });
   expect((await signIn(helper)).cookie).toBe('');
   const { rows } = await t.pool.query(
@@ -422,7 +422,7 @@ test('a group that maps to a role of the publisher gives it; once it is gone, th
   expect(await membershipsOf('helper@example.com')).toEqual([{ publisher_id: 1, role: 'manager', joined: true }]);
 });
 
-test('an account of an advertiser joins by signing in, sees its pages alone, and needs no group', async () => {
+test("an advertiser's account joins by signing in, sees only its pages, and needs no group", async () => {
   const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values (1, 'Wine') returning id");
   const advertiserId = rows[0].id as number;
   await createUser(t.pool, {
@@ -440,7 +440,7 @@ test('an account of an advertiser joins by signing in, sees its pages alone, and
   expect((await get(`/dashboard/a/${advertiserId + 1}`, cookie)).statusCode).toBe(404);
 });
 
-test('a claim decides about memberships: what it grants is joined, what it grants no more is left', async () => {
+test('a claim decides about memberships: granted ones are joined, and others are left', async () => {
   const other = await addPublisher('Also first');
   for (const publisherId of [other, 1])
     await createUser(t.pool, { email: 'both@example.com', role: 'analyst', publisherId, passwordHash: null, nowMs });

@@ -40,7 +40,10 @@ async function account(email: string, role: Role = 'manager'): Promise<number> {
 
 const get = (path: string, cookie: string) => t.app.inject({ url: path, headers: { cookie } });
 
-/** Gives the password; returns the cookie and where the browser is sent. */
+/**
+ * Enters the password.
+ * @returns the cookie, and the URL that the browser is sent to
+ */
 async function givePassword(email: string, next = ''): Promise<{ cookie: string; to: string }> {
   const answer = await postForm(t, '/dashboard/sign-in', { email, password, next });
   return { cookie: cookieFrom(answer, 'perkwire_session') ?? '', to: String(answer.headers.location) };
@@ -54,7 +57,7 @@ const inside = (body: string, label: string): string =>
 
 type Account = { email: string; userId: number; cookie: string; secret: string; codes: string[] };
 
-/** An account with a second factor, signed in by the password alone before. */
+/** An account with a second factor, which signed in with the password only before. */
 async function withTwoFactor(email: string, role: Role = 'manager'): Promise<Account> {
   const userId = await account(email, role);
   const { cookie } = await givePassword(email);
@@ -67,7 +70,7 @@ async function withTwoFactor(email: string, role: Role = 'manager'): Promise<Acc
   return { email, userId, cookie, secret, codes: inside(on.body, 'recovery codes').split('\n') };
 }
 
-test('the QR code holds the key that the page shows, and the secret is stored sealed', async () => {
+test('the QR code contains the displayed key, and the secret is stored sealed', async () => {
   await account('qr@example.com');
   const { cookie } = await givePassword('qr@example.com');
   const { body } = await get(page, cookie);
@@ -83,7 +86,7 @@ test('the QR code holds the key that the page shows, and the secret is stored se
   expect(rows[0].totp_sealed.includes(secret)).toBe(false);
 });
 
-test('needs the password and a right code to be turned on', async () => {
+test('requires the password and a valid code to be turned on', async () => {
   await account('setup@example.com');
   const { cookie } = await givePassword('setup@example.com');
   const other = (await givePassword('setup@example.com')).cookie;
@@ -101,7 +104,7 @@ test('needs the password and a right code to be turned on', async () => {
   expect((await get('/dashboard/account', other)).statusCode).toBe(303);
 });
 
-test('after the password nothing opens until the code is given, and then the session is another one', async () => {
+test('after the password there is no access until the code is entered, which starts another session', async () => {
   const { email, secret } = await withTwoFactor('steps@example.com');
   const { cookie, to } = await givePassword(email, '/dashboard/account?x=1');
   expect(to).toBe('/dashboard/sign-in/code?next=%2Fdashboard%2Faccount%3Fx%3D1');
@@ -116,7 +119,7 @@ test('after the password nothing opens until the code is given, and then the ses
   expect((await giveCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
 });
 
-test('a code signs in once, also in two browsers at the same time, and expires', async () => {
+test('a code signs in once, even in two browsers at the same time, and expires', async () => {
   const { email, secret } = await withTwoFactor('replay@example.com');
   const browsers = await Promise.all([1, 2].map(() => givePassword(email)));
   const code = codeOf(secret);
@@ -132,7 +135,7 @@ test('a code signs in once, also in two browsers at the same time, and expires',
   expect((await giveCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
 });
 
-test('ten recovery codes each sign in once, typed in any spelling, and are stored as hashes', async () => {
+test('ten recovery codes each sign in once, with any notation, and are stored as hashes', async () => {
   const { email, codes, userId } = await withTwoFactor('recovery@example.com');
   expect(new Set(codes).size).toBe(10);
   const [first = '', second = ''] = codes;
@@ -161,7 +164,7 @@ test('the sixth code in 15 minutes answers 429, also the right one; ten from man
   expect((await giveCode(cookie, codeOf(secret), {}, '198.51.100.77')).statusCode).toBe(429);
 });
 
-test('a one-time link sets the password, and still asks for the code', async () => {
+test('a one-time link sets the password, and still requires the code', async () => {
   const { email, secret, userId } = await withTwoFactor('forgot@example.com');
   const token = await createPasswordReset(t.pool, userId, nowMs);
   const fresh = 'four tall cranes';
@@ -172,7 +175,7 @@ test('a one-time link sets the password, and still asks for the code', async () 
   expect((await giveCode(cookie, codeOf(secret))).statusCode, email).toBe(303);
 });
 
-test('where it is required, only its page opens until it is set up, and it cannot be turned off', async () => {
+test('if it is mandatory, only its page opens until it is set up, and it cannot be turned off', async () => {
   const operator = await signInAs(t, 'operator');
   for (const path of ['/dashboard', '/dashboard/operator/users', `/dashboard/p/${t.publisher.id}/overview`])
     expect((await operator.get(path)).headers.location, path).toBe(page);

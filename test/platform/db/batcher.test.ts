@@ -13,9 +13,9 @@ import { startRelay } from '../../tracking/journey.ts';
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let relay: Awaited<ReturnType<typeof startRelay>>;
 let dbHealth: DatabaseHealth;
-/** What the batchers write with; goes through the relay. */
+/** Pool of the batchers, which goes through the relay. */
 let pool: pg.Pool;
-/** Looks at the database from beside. */
+/** Observes the database over a separate connection. */
 let observer: pg.Pool;
 beforeAll(async () => {
   database = await cloneDatabase();
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnce: () => number };
 
-/** A batcher that writes numbers into the ledger; negative and repeated ones are refused by the database. */
+/** A batcher that writes numbers into the ledger; the database rejects negative and repeated ones. */
 function openLedger(
   options: {
     maxItems?: number;
@@ -77,20 +77,20 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 const settle = (batcher: Batcher<number, string>, items: readonly number[]): Promise<PromiseSettledResult<string>[]> =>
   Promise.allSettled(items.map((item) => batcher.add(item)));
 
-/** Holds up every write until it is called. */
+/** Blocks every write until the returned function is called. */
 const blockWrites = async (): Promise<() => Promise<void>> => (await holdTable(observer, 'ledger')).release;
 
 describe('a write', () => {
   test('is committed when it is answered', async () => {
     const { batcher } = openLedger();
-    const held = await holdTable(observer, 'ledger');
+    const lock = await holdTable(observer, 'ledger');
     let answered = false;
     const write = batcher.add(1).finally(() => {
       answered = true;
     });
-    await held.untilWaitedFor();
+    await lock.untilWaitedFor();
     expect(answered).toBe(false);
-    await held.release();
+    await lock.release();
     await write;
     expect(await stored()).toEqual([1]);
   });
@@ -187,7 +187,7 @@ describe('a bad item', () => {
         const written = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
         const good = [...new Set(items.filter((item) => item >= 0))].sort((a, b) => a - b);
         expect(await stored()).toEqual(good);
-        // Of equal numbers one is written and the others are refused.
+        // Of equal numbers one is written and the others are rejected.
         expect(written.sort()).toEqual(good.map((item) => `wrote ${item}`).sort());
         results.forEach((result, index) => {
           if (result.status === 'fulfilled') expect(result.value).toBe(`wrote ${items[index]}`);
@@ -278,7 +278,7 @@ describe('when the database becomes unavailable', () => {
     expect(reasons(await results)).toEqual(['unavailable', 'unavailable', 'unavailable']);
     await batcher.drain();
     expect(batches).toEqual([[1, 2, 3]]);
-    // The pool may notice before the health does, which must not come as late as in the next test.
+    // The pool may notice before the health check, which must not be as late as in the next test.
     await expect.poll(dbHealth.isUp).toBe(false);
   });
 });
@@ -324,7 +324,7 @@ describe('a result that comes later than its batch', () => {
 
 describe('a slow database', () => {
   test('delays no later items: another batch starts beside the slow one', async () => {
-    // Slow, not unavailable: on a starved machine the health probe may say otherwise.
+    // Slow, not unavailable: on a busy machine the health probe may say otherwise.
     const { batcher, batches, mostAtOnce } = openLedger({
       maxConcurrentBatches: 2,
       dbHealth: { ...dbHealth, isUp: () => true, onDown: () => {} },

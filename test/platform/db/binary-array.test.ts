@@ -35,17 +35,19 @@ const stored = async (type: string, array: Buffer, element = 'element'): Promise
 
 const text = (value: number | string | null): string | null => (value === null ? null : String(value));
 
-const each = <Value>(values: fc.Arbitrary<Value>, check: (values: (Value | null)[]) => Promise<void>): Promise<void> =>
-  fc.assert(fc.asyncProperty(fc.array(fc.option(values), { maxLength: 30 }), check), { numRuns: 40 });
+const checkEach = <Value>(
+  values: fc.Arbitrary<Value>,
+  check: (values: (Value | null)[]) => Promise<void>,
+): Promise<void> => fc.assert(fc.asyncProperty(fc.array(fc.option(values), { maxLength: 30 }), check), { numRuns: 40 });
 
 test('whole numbers of 2, 4 and 8 bytes arrive as they are, and so does NULL', async () => {
-  await each(fc.integer({ min: -(2 ** 15), max: 2 ** 15 - 1 }), async (values) => {
+  await checkEach(fc.integer({ min: -(2 ** 15), max: 2 ** 15 - 1 }), async (values) => {
     expect(await stored('smallint', smallints(values, itself))).toEqual(values.map(text));
   });
-  await each(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), async (values) => {
+  await checkEach(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), async (values) => {
     expect(await stored('integer', integers(values, itself))).toEqual(values.map(text));
   });
-  await each(fc.maxSafeInteger(), async (values) => {
+  await checkEach(fc.maxSafeInteger(), async (values) => {
     expect(await stored('bigint', bigints(values, itself))).toEqual(values.map(text));
   });
 });
@@ -56,16 +58,16 @@ test('a number that is too large for its column is refused, not cut', () => {
 });
 
 test('UUIDs arrive as they are', () =>
-  each(fc.uuid(), async (values) => {
+  checkEach(fc.uuid(), async (values) => {
     expect(await stored('uuid', uuids(values, itself))).toEqual(values);
   }));
 
 test('texts and truth values arrive as they are, whatever characters they hold', async () => {
   const characters = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\0'));
-  await each(characters, async (values) => {
+  await checkEach(characters, async (values) => {
     expect(await stored('text', texts(values, itself))).toEqual(values);
   });
-  await each(fc.boolean(), async (values) => {
+  await checkEach(fc.boolean(), async (values) => {
     expect(await stored('boolean', booleans(values, itself))).toEqual(
       values.map((value) => (value === null ? null : String(value))),
     );
@@ -73,13 +75,16 @@ test('texts and truth values arrive as they are, whatever characters they hold',
 });
 
 test('times arrive to the millisecond, and days are those of UTC, also before 2000', () =>
-  each(fc.date({ min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true }), async (values) => {
-    const ms = values.map((value) => value?.getTime() ?? null);
-    const iso = `to_char(element at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-    expect(await stored('timestamptz', timestamps(ms, itself), iso)).toEqual(
-      values.map((value) => value?.toISOString() ?? null),
-    );
-    expect(await stored('date', dates(ms, itself))).toEqual(
-      values.map((value) => value?.toISOString().slice(0, 10) ?? null),
-    );
-  }));
+  checkEach(
+    fc.date({ min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true }),
+    async (values) => {
+      const ms = values.map((value) => value?.getTime() ?? null);
+      const iso = `to_char(element at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+      expect(await stored('timestamptz', timestamps(ms, itself), iso)).toEqual(
+        values.map((value) => value?.toISOString() ?? null),
+      );
+      expect(await stored('date', dates(ms, itself))).toEqual(
+        values.map((value) => value?.toISOString().slice(0, 10) ?? null),
+      );
+    },
+  ));

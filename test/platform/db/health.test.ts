@@ -18,7 +18,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Looks at the database from beside. */
+/** Observes the database over a separate connection. */
 async function observe() {
   const pool = createPool({ url: database.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   return { pool, close: () => pool.end() };
@@ -29,7 +29,7 @@ const often = { interval: 20 };
 
 describe('the health of the database', () => {
   const follow = () => followHealth(proxy.url);
-  /** A starved database may be down at first. */
+  /** A busy machine may report the database as down at first. */
   async function followUp() {
     const followed = await follow();
     await expect.poll(followed.dbHealth.isUp, often).toBe(true);
@@ -39,9 +39,9 @@ describe('the health of the database', () => {
   test('is known from the start', async () => {
     const atStart = async () => {
       const { dbHealth, changes } = await follow();
-      const known = [dbHealth.isUp(), ...changes];
+      const states = [dbHealth.isUp(), ...changes];
       await dbHealth.stop();
-      return known;
+      return states;
     };
     await expect.poll(atStart, often).toEqual([true, true]);
   });
@@ -100,12 +100,12 @@ describe('the health of the database', () => {
     const { dbHealth, changes } = await followUp();
     const { pool, close } = await observe();
     const ofName = 'from pg_stat_activity where datname = current_database() and application_name = $1';
-    // On a starved machine a new connection may take longer than the database may be silent.
+    // On a busy machine a new connection may take longer than the database may be silent.
     const others = setInterval(dbHealth.sawAnswer, 5);
     for (const name of ['perkwire-health', 'perkwire-commit']) {
       const pids = async () =>
         (await pool.query<{ pid: number }>(`select pid ${ofName}`, [name])).rows.map(({ pid }) => pid);
-      // Beside it, those of earlier tests that the proxy has kept.
+      // Some connections of earlier tests are still kept by the proxy.
       const before = await pids();
       await pool.query(`select pg_terminate_backend(pid) ${ofName}`, [name]);
       const replaced = async () => {
@@ -135,32 +135,32 @@ describe('the health of the database', () => {
     await dbHealth.stop();
     proxy.cut();
     proxy.heal();
-    // By the time that a second instance has been answered, the first would have reported.
+    // By the time that a second instance has an answer, the first one would have reported.
     await (await followUp()).dbHealth.stop();
     expect(changes).toEqual([true]);
   });
 });
 
-type Shown = { pixel: string; click_url: string; beacons: { close: string; no_thanks_click: string } };
+type ShownOffer = { pixel: string; click_url: string; beacons: { close: string; no_thanks_click: string } };
 
 describe('while the database is unavailable', () => {
   let t: TestApp;
-  let shown: Shown;
+  let shownOffer: ShownOffer;
   beforeEach(async () => {
     // A request that waited for a dead connection would never be answered.
     t ??= await createTestApp({ databaseUrl: proxy.url, queryTimeoutMs: 3_600_000 });
     await expect.poll(t.deps.dbHealth.isUp, often).toBe(true);
     await expect.poll(async () => (await fetchOffers()).status, often).toBe(200);
-    shown = (await fetchOffers()).offers[0] as Shown;
+    shownOffer = (await fetchOffers()).offers[0] as ShownOffer;
   });
   afterAll(async () => {
     proxy.heal();
     await t?.close();
   });
 
-  type Answer = { status: number; retryAfter: unknown; code: string | undefined; offers: Shown[] };
+  type CallResult = { status: number; retryAfter: unknown; code: string | undefined; offers: ShownOffer[] };
 
-  async function send(method: 'GET' | 'POST', url: string, payload?: object): Promise<Answer> {
+  async function send(method: 'GET' | 'POST', url: string, payload?: object): Promise<CallResult> {
     const answer = await requestOver(t.app, { method, url, payload });
     const json = String(answer.headers['content-type']).includes('json') ? answer.json() : {};
     return {
@@ -171,27 +171,30 @@ describe('while the database is unavailable', () => {
     };
   }
 
-  const fetchOffers = (body: object = {}): Promise<Answer> =>
+  const fetchOffers = (body: object = {}): Promise<CallResult> =>
     send('POST', '/native/v4/offers.json?api_key=demo-key', { placement: 'checkout', ...body });
 
-  /** One of every call that needs the database. */
-  const calls = (): Promise<Answer[]> =>
+  /** One of each call that needs the database. */
+  const calls = (): Promise<CallResult[]> =>
     Promise.all([
       fetchOffers(),
       fetchOffers({ pub_user_id: 'u-1' }),
       fetchOffers({ dev: '1' }),
       fetchOffers({ placement: `never-seen-${performance.now()}` }),
-      send('GET', shown.pixel),
-      send('GET', shown.beacons.close),
-      send('GET', shown.beacons.no_thanks_click),
-      send('GET', shown.click_url),
+      send('GET', shownOffer.pixel),
+      send('GET', shownOffer.beacons.close),
+      send('GET', shownOffer.beacons.no_thanks_click),
+      send('GET', shownOffer.click_url),
     ]);
 
-  const refused: Answer = { status: 503, retryAfter: '1', code: 'unavailable', offers: undefined as never };
+  const refused: CallResult = { status: 503, retryAfter: '1', code: 'unavailable', offers: undefined as never };
 
-  /** All are refused as soon as the database is known to be unavailable, including those already waiting for it. */
-  async function expectRefusedOnceDown(answers: Promise<Answer[]>): Promise<void> {
-    let done: Answer[] | null = null;
+  /**
+   * All calls are rejected as soon as the database is known to be unavailable, including those that already wait for
+   * it.
+   */
+  async function expectRefusedOnceDown(answers: Promise<CallResult[]>): Promise<void> {
+    let done: CallResult[] | null = null;
     void answers.then((all) => {
       done = all;
     });

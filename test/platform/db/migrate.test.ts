@@ -10,7 +10,7 @@ import { cloneDatabase } from '../../support/database.ts';
 import { databaseBefore } from '../../support/earlier-database.ts';
 import { resource } from '../../support/resources.ts';
 
-/** A database with nothing in it. */
+/** Creates an empty database. */
 async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const database = await cloneDatabase();
   await query(database.url, 'drop schema public cascade; create schema public');
@@ -70,9 +70,9 @@ describe('migrations of our own', () => {
         'schema_migrations',
       ]),
     );
-    // Partitions are made day by day, not by a migration.
-    const made = (await tables(await resource('postgres'))).filter((name) => !/_p\d{8}$/.test(name));
-    expect(await tables(database.url)).toEqual(made);
+    // Partitions are created day by day, not by a migration.
+    const created = (await tables(await resource('postgres'))).filter((name) => !/_p\d{8}$/.test(name));
+    expect(await tables(database.url)).toEqual(created);
   });
 
   test('only add once they are released, so that the previous release works on the new schema', async () => {
@@ -80,10 +80,10 @@ describe('migrations of our own', () => {
     const files = (await readdir(own)).filter((name) => name.endsWith('.sql') && name > '0010-z').sort();
     const takesAway =
       /\bdrop (table|column|function)|\brename\b|\balter column \w+ (type|set data)|(?<!\b(or|after) )\btruncate\b/i;
-    const found: string[] = [];
+    const violations: string[] = [];
     for (const name of files)
-      if (takesAway.test((await readFile(new URL(name, own), 'utf8')).replaceAll(/--.*/g, ''))) found.push(name);
-    expect(found).toEqual([]);
+      if (takesAway.test((await readFile(new URL(name, own), 'utf8')).replaceAll(/--.*/g, ''))) violations.push(name);
+    expect(violations).toEqual([]);
   });
 
   test('give existing themes a key from their name', async () => {
@@ -111,12 +111,12 @@ describe('migrations of our own', () => {
   });
 
   test('are applied once when two processes start together, and both find a complete database', async () => {
-    const [one, other, third] = await Promise.all([
+    const [first, other, third] = await Promise.all([
       migrate(database.url),
       migrate(database.url),
       migrate(database.url),
     ]);
-    const winners = [one, other, third].filter((applied) => (applied as string[]).length > 0);
+    const winners = [first, other, third].filter((applied) => (applied as string[]).length > 0);
     expect(winners).toHaveLength(1);
     expect(await appliedIn(database.url)).toEqual(winners[0]);
   });

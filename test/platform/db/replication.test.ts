@@ -34,7 +34,7 @@ const pixel = async (): Promise<string> => {
 };
 const ready = async () => (await t.app.inject('/health/ready')).statusCode;
 
-/** Server processes that wait for a replica (count). */
+/** Number of server processes that wait for a replica. */
 const waiting = async () => (await server.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'")).length;
 
 test('while a synchronous standby is silent: not ready, 503 at once, and ready again when it answers', async () => {
@@ -120,10 +120,10 @@ test('connections commit synchronously and without a statement timeout, whatever
   await server.query("alter database perkwire set synchronous_commit = 'off'");
   await server.query("alter database perkwire set statement_timeout = '50ms'");
   const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
-  const shown = async (name: string) => (await pool.query(`show ${name}`)).rows[0][name];
+  const setting = async (name: string) => (await pool.query(`show ${name}`)).rows[0][name];
   try {
-    expect(await shown('synchronous_commit')).toBe('on');
-    expect(await shown('statement_timeout')).toBe('0');
+    expect(await setting('synchronous_commit')).toBe('on');
+    expect(await setting('statement_timeout')).toBe('0');
   } finally {
     await pool.end();
     await server.query('alter database perkwire reset all');

@@ -90,14 +90,14 @@ test('a primary on an earlier timeline is told, with the time since which writes
   const { pathname } = new URL(database.url);
   await admin.query(`alter database ${pathname.slice(1)} set search_path = public, pg_catalog`);
   await beOn('00000001');
-  const told: Date[] = [];
+  const reported: Date[] = [];
   second.cut();
   const servers = createServers(database.url.replace(new URL(database.url).host, hosts));
   let nowMs = Date.parse('2026-01-01T10:00:00Z');
   const dbHealth = await startDatabaseHealth({
     servers,
     onChange: () => {},
-    onTimelineBack: (since) => told.push(since),
+    onTimelineBack: (since) => reported.push(since),
     commitTimeoutMs: 2000,
     now: () => nowMs,
   });
@@ -110,9 +110,9 @@ test('a primary on an earlier timeline is told, with the time since which writes
   };
 
   await moveTo(second, first, '00000002');
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   await moveTo(first, second, '00000001');
-  expect(told).toEqual([new Date('2026-01-01T10:01:00Z')]);
+  expect(reported).toEqual([new Date('2026-01-01T10:01:00Z')]);
 
   await dbHealth.stop();
   await admin.query('drop function public.pg_walfile_name(pg_lsn)');
@@ -127,11 +127,11 @@ test('a server that begins to take writes is found while another is silent', asy
   const find = async (): Promise<string> => {
     second.cut();
     const refused = second.refused();
-    const found = findWritable({ all: [first.url, second.url] }, 'perkwire-test');
-    void found.catch(() => {});
+    const search = findWritable({ all: [first.url, second.url] }, 'perkwire-test');
+    void search.catch(() => {});
     await expect.poll(second.refused, { interval: 1 }).toBeGreaterThan(refused);
     second.heal();
-    const { url, connection } = await found;
+    const { url, connection } = await search;
     connection.destroy();
     return url;
   };

@@ -14,8 +14,8 @@ test.each([
   ['a comment between the parts of a literal', "select 'a' -- b\n'c'", "select 'a'\n'c'"],
   ['a comment right after an operator', 'select 1 +-- plus\n2', 'select 1 + 2'],
   ['a comment after a literal that ends with a backslash', "select 'a\\' -- b'", "select 'a\\'"],
-])('%s make no difference', (_name, one, other) => {
-  expect(sqlTokens(one)).toEqual(sqlTokens(other));
+])('%s make no difference', (_name, first, other) => {
+  expect(sqlTokens(first)).toEqual(sqlTokens(other));
 });
 
 test.each([
@@ -32,8 +32,8 @@ test.each([
   ['two operators', 'select 1 - - 1', 'select 1 -- 1'],
   ['the value of a default', 'alter table a add x integer default 1', 'alter table a add x integer default 2'],
   ['the order of statements', 'select 1; select 2', 'select 2; select 1'],
-])('%s makes a difference', (_name, one, other) => {
-  expect(sqlTokens(one)).not.toEqual(sqlTokens(other));
+])('%s makes a difference', (_name, first, other) => {
+  expect(sqlTokens(first)).not.toEqual(sqlTokens(other));
 });
 
 test('a text that is cut anywhere is read to its end', () => {

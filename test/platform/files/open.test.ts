@@ -15,18 +15,18 @@ const table: FileFormat<'offer_id' | 'text'> = {
   required: ['offer_id', 'text'],
 };
 
-type Asked = Partial<LayoutOptions> & { format?: FileFormat<string> };
+type ReadOptions = Partial<LayoutOptions> & { format?: FileFormat<string> };
 
-async function read(source: string | Buffer, { format = list as FileFormat<string>, ...options }: Asked = {}) {
-  const asked = { header: null, column: null, ...options };
-  const { layout, batches } = await openDelimitedFile(Buffer.from(source as string), format, asked);
+async function read(source: string | Buffer, { format = list as FileFormat<string>, ...options }: ReadOptions = {}) {
+  const layoutOptions = { header: null, column: null, ...options };
+  const { layout, batches } = await openDelimitedFile(Buffer.from(source as string), format, layoutOptions);
   const rows: { line: number; cells: readonly string[]; problem: string | null }[] = [];
   for await (const batch of batches) rows.push(...batch.map(({ line, cells, problem }) => ({ line, cells, problem })));
   return { layout, rows, cells: rows.map(({ cells }) => cells), problems: rows.map(({ problem }) => problem) };
 }
 
-const refusal = async (source: string | Buffer, asked: Asked = {}): Promise<string> => {
-  const err: unknown = await read(source, asked).then(
+const refusal = async (source: string | Buffer, options: ReadOptions = {}): Promise<string> => {
+  const err: unknown = await read(source, options).then(
     () => null,
     (reason: unknown) => reason,
   );
@@ -146,9 +146,9 @@ describe('the header', () => {
     'Mail\na@b.example\nc@d.example',
     'Key\nABCD\nEFGH\nIJKL\nMNOP',
   ])('a first value of another kind is ambiguous: %j', async (text) => {
-    const said = await refusal(text);
-    expect(said).toMatch(/^ambiguous_header/);
-    expect(said).toContain('/lines/1');
+    const error = await refusal(text);
+    expect(error).toMatch(/^ambiguous_header/);
+    expect(error).toContain('/lines/1');
     expect((await read(text, { header: 'present' })).layout.hasHeader).toBe(true);
     expect((await read(text, { header: 'absent' })).rows[0]?.line).toBe(1);
   });

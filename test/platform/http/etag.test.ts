@@ -11,4 +11,4 @@ test.each([
   ['a', false],
   ['', false],
   [undefined, false],
-])('%s names "a": %s', (header, named) => expect(namesEtag(header, '"a"')).toBe(named));
+])('%s names "a": %s', (header, expected) => expect(namesEtag(header, '"a"')).toBe(expected));

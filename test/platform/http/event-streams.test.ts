@@ -9,7 +9,7 @@ test('a reader that does not read is asked for no more events, until it reads ag
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());
-  const asked: Record<string, number> = { still: 0, quick: 0 };
+  const callCounts: Record<string, number> = { still: 0, quick: 0 };
   app.get<{ Params: { reader: string } }>('/:reader', async (request, reply) => {
     const { reader } = request.params;
     const data = 'x'.repeat(reader === 'still' ? 1024 * 1024 : 1);
@@ -19,7 +19,7 @@ test('a reader that does not read is asked for no more events, until it reads ag
       pauseMs: 1,
       isAllowed: () => true,
       next: async () => {
-        asked[reader] = (asked[reader] ?? 0) + 1;
+        callCounts[reader] = (callCounts[reader] ?? 0) + 1;
         return [{ name: 'event', data }];
       },
     });
@@ -36,16 +36,16 @@ test('a reader that does not read is asked for no more events, until it reads ag
   const quick = open('quick').resume();
   // The stream of the other reader shows that time goes by.
   const untilMore = async (): Promise<void> => {
-    const goal = (asked.quick ?? 0) + 100;
-    await expect.poll(() => asked.quick).toBeGreaterThan(goal);
+    const goal = (callCounts.quick ?? 0) + 100;
+    await expect.poll(() => callCounts.quick).toBeGreaterThan(goal);
   };
   await untilMore();
-  const before = asked.still ?? 0;
+  const before = callCounts.still ?? 0;
   await untilMore();
-  expect(asked.still).toBe(before);
+  expect(callCounts.still).toBe(before);
   expect(before).toBeGreaterThan(0);
   still.resume();
-  await expect.poll(() => asked.still).toBeGreaterThan(before);
+  await expect.poll(() => callCounts.still).toBeGreaterThan(before);
   for (const socket of [still, quick]) socket.destroy();
   await app.close();
 });
@@ -54,7 +54,7 @@ test('what was read while the permission was lost is not sent, nor anything whil
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());
-  const asked: string[] = [];
+  const calls: string[] = [];
   let [isAllowed, isKnown] = [true, false];
   app.get('/', async (_request, reply) => {
     streams.open(reply, {
@@ -62,12 +62,12 @@ test('what was read while the permission was lost is not sent, nor anything whil
       publisherId: 1,
       pauseMs: 1,
       isAllowed: () => {
-        asked.push('isAllowed');
+        calls.push('isAllowed');
         if (!isKnown) throw new Error('no answer');
         return isAllowed;
       },
       next: async () => {
-        asked.push('next');
+        calls.push('next');
         isAllowed = false;
         return [{ name: 'event', data: 'secret' }];
       },
@@ -75,11 +75,11 @@ test('what was read while the permission was lost is not sent, nor anything whil
     return reply;
   });
   const answer = app.inject('/');
-  await expect.poll(() => asked.length).toBeGreaterThan(2);
-  expect(asked).not.toContain('next');
+  await expect.poll(() => calls.length).toBeGreaterThan(2);
+  expect(calls).not.toContain('next');
   isKnown = true;
   const { body } = await answer;
-  expect(asked.filter((name) => name === 'next')).toHaveLength(1);
+  expect(calls.filter((name) => name === 'next')).toHaveLength(1);
   expect(body).toBe('retry: 2000\n\n');
   await app.close();
 });
@@ -123,7 +123,7 @@ test('503: publishers that come late get an even share of the streams, also wher
 
   const publishers = Array.from({ length: 40 }, (_, index) => index + 2);
   for (const publisher of publishers) for (let index = 0; index < 6; index += 1) await ask(publisher, index);
-  const total = () => [...open.values()].reduce((sum, one) => sum + one, 0);
+  const total = () => [...open.values()].reduce((sum, streamCount) => sum + streamCount, 0);
   await expect.poll(total).toBe(200);
   const shares = [1, ...publishers].map((publisher) => open.get(publisher) ?? 0);
   expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
@@ -139,7 +139,7 @@ test('a HEAD of a stream is answered at once, however often, and takes no place'
     streams.open(reply, { owner: 'user', publisherId: 1, isAllowed: () => true, next: async () => [] });
     return reply;
   });
-  for (let asked = 0; asked < 8; asked += 1) {
+  for (let attempt = 0; attempt < 8; attempt += 1) {
     const { statusCode, headers, body } = await app.inject({ method: 'HEAD', url: '/' });
     expect([statusCode, headers['content-type'], body]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
   }

@@ -136,13 +136,13 @@ test('a bucket never gives more than its burst and its rate allow, and never les
       const bucket = { tokens: burst, atMs: 0 };
       let timeMs = 0;
       // The model counts in thousandths of a token, without fractions.
-      let left = burst * 1000;
+      let remaining = burst * 1000;
       for (const pauseMs of pausesMs) {
         timeMs += pauseMs;
-        left = Math.min(burst * 1000, left + pauseMs * perS);
-        const taken = takeToken(bucket, { perS, burst }, timeMs);
-        if (Math.abs(left - 1000) > 1) expect(taken).toBe(left >= 1000);
-        if (taken) left -= 1000;
+        remaining = Math.min(burst * 1000, remaining + pauseMs * perS);
+        const isTaken = takeToken(bucket, { perS, burst }, timeMs);
+        if (Math.abs(remaining - 1000) > 1) expect(isTaken).toBe(remaining >= 1000);
+        if (isTaken) remaining -= 1000;
       }
     }),
   );

@@ -11,10 +11,10 @@ import { holdTable } from '../../support/locks.ts';
 import { createTestApp } from '../../support/test-app.ts';
 import { browser, fetchOffers } from '../../tracking/journey.ts';
 
-type Asked = { path: string; method?: string; body?: string };
+type TestRequest = { path: string; method?: string; body?: string };
 
-/** Asks over a connection that the client would like to keep. */
-const ask = (app: App, agent: Agent, { path, method = 'GET', body }: Asked): Promise<IncomingMessage> =>
+/** Sends a request over a connection that the client would like to keep open. */
+const ask = (app: App, agent: Agent, { path, method = 'GET', body }: TestRequest): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const { port } = app.server.address() as AddressInfo;
     const headers = { 'user-agent': browser, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
@@ -28,19 +28,19 @@ const fetching = {
 };
 
 test.each([
-  ['a beacon', 'events', (pixel: string): Asked => ({ path: pixel })],
-  ['an odd beacon', 'events', (pixel: string): Asked => ({ path: `${pixel}&x=1` })],
-  ['a fetch', 'sessions', (): Asked => fetching],
+  ['a beacon', 'events', (pixel: string): TestRequest => ({ path: pixel })],
+  ['an odd beacon', 'events', (pixel: string): TestRequest => ({ path: `${pixel}&x=1` })],
+  ['a fetch', 'sessions', (): TestRequest => fetching],
 ])('%s under way when the process stops is answered, and does not hold up the stop', async (_name, table, askedOf) => {
   const t = await createTestApp();
   const agent = new Agent({ keepAlive: true });
   await t.app.listen({ port: 0, host: '127.0.0.1' });
   const [offer] = (await fetchOffers(t)).offers;
-  const held = await holdTable(t.pool, table);
+  const lock = await holdTable(t.pool, table);
   const answer = ask(t.app, agent, askedOf(offer?.pixel.replace('http://perks.test', '') ?? ''));
-  await held.untilWaitedFor();
+  await lock.untilWaitedFor();
   const closed = t.app.close();
-  await held.release();
+  await lock.release();
   const { statusCode, headers } = await answer.then((incoming) => incoming.resume());
   expect([statusCode, headers.connection]).toEqual([200, 'close']);
   await closed;

@@ -19,7 +19,7 @@ import { noTracing } from '../../../src/platform/tracing/tracing.ts';
 import { portOf, requestOver } from '../../support/request.ts';
 import { testConfig } from '../../support/test-app.ts';
 
-/** Says what it was asked, or fails as it is told to. */
+/** Echoes the request, or fails as requested. */
 const path = '/direct/path';
 let lines: Record<string, unknown>[] = [];
 const sink = new Writable({
@@ -49,8 +49,8 @@ beforeAll(async () => {
       if (fail === 'database') throw databaseUnavailable();
       if (fail === 'unexpectedly') throw new Error('secret of the inside');
       if (fail === 'by-rule') throw new AppError('invalid_token');
-      const said = JSON.stringify({ method, query, body });
-      return hotAnswer(200, { 'content-type': 'application/json' }, Buffer.from(said));
+      const echo = JSON.stringify({ method, query, body });
+      return hotAnswer(200, { 'content-type': 'application/json' }, Buffer.from(echo));
     });
     scope.get(path, handler);
     scope.post('/direct/post', handler);
@@ -198,12 +198,12 @@ test('requests share their ids with those of the framework', async () => {
   const second = (await ask('/nowhere')).json().request_id;
   const third = (await ask(`${path}?fail=by-rule`)).json().request_id;
   expect([second, third].map((id) => id.split('-')[0])).toEqual([first.split('-')[0], first.split('-')[0]]);
-  const [one, two, three] = [first, second, third].map((id) => Number.parseInt(id.split('-')[1], 36)) as [
+  const [firstNumber, two, three] = [first, second, third].map((id) => Number.parseInt(id.split('-')[1], 36)) as [
     number,
     number,
     number,
   ];
-  expect([two - one, three - two]).toEqual([1, 1]);
+  expect([two - firstNumber, three - two]).toEqual([1, 1]);
 });
 
 test('connections are kept or closed as the client asks, in HTTP/1.0 too, and a body does not harm', async () => {
@@ -226,8 +226,8 @@ test('a request is answered, refused ones too, where what is noted of it fails',
   expect((await requestOver(app, { url: '/direct/noted' })).body).toBe('answered');
   expect((await requestOver(app, { url: '/direct/noted?fail=1' })).statusCode).toBe(400);
   logger.flush();
-  const said = lines.filter(({ msg }) => msg === 'a request could not be noted');
-  expect(said.reduce((sum, { repeated = 1 }) => sum + Number(repeated), 0)).toBe(3);
+  const failures = lines.filter(({ msg }) => msg === 'a request could not be noted');
+  expect(failures.reduce((sum, { repeated = 1 }) => sum + Number(repeated), 0)).toBe(3);
 });
 
 test('a client that goes away before the answer harms nobody', async () => {

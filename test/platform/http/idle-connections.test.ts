@@ -53,7 +53,7 @@ test('hundreds of connections that send their headers too slowly end, and delay 
     get({ port, host: '127.0.0.1', agent }, (incoming) => resolve(incoming.resume().statusCode ?? 0)),
   );
   expect(answer).toBe(200);
-  expect(new Set((await Promise.all(answers)).map((each) => each.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
+  expect(new Set((await Promise.all(answers)).map((text) => text.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
   await app.close();
 });
 

@@ -82,12 +82,12 @@ describe('a key', () => {
   });
 
   test('that is null is none, as for clients that write null for what they do not know', async () => {
-    const found = async (body: object) => {
+    const errorCode = async (body: object) => {
       const url = '/sdk/v4/usp/session/01a220db-0406-75da-8c39-cf5948733ab6.json';
       return (await t.app.inject({ method: 'POST', url, payload: { action: 'wrap', ...body } })).json().error.code;
     };
-    expect(await found({ key: null, api_key: 'demo-key' })).toBe('session_not_found');
-    expect(await found({ key: null })).toBe('missing_key');
+    expect(await errorCode({ key: null, api_key: 'demo-key' })).toBe('session_not_found');
+    expect(await errorCode({ key: null })).toBe('missing_key');
   });
 
   test('that is no text is refused', async () => {

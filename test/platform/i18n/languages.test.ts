@@ -7,12 +7,12 @@ import { canonicalTag, directionOf } from '../../../src/platform/lib/language-ta
 
 /** Every text by its path, such as `unit.labels.close`. */
 function textsOf(value: object, prefix = ''): Map<string, string> {
-  const found = new Map<string, string>();
+  const texts = new Map<string, string>();
   for (const [key, part] of Object.entries(value)) {
-    if (typeof part === 'string') found.set(prefix + key, part);
-    else for (const [path, text] of textsOf(part, `${prefix}${key}.`)) found.set(path, text);
+    if (typeof part === 'string') texts.set(prefix + key, part);
+    else for (const [path, text] of textsOf(part, `${prefix}${key}.`)) texts.set(path, text);
   }
-  return found;
+  return texts;
 }
 
 const hosted = Object.entries(languages).map(([language, { texts }]) => [language, texts.endUser] as const);

@@ -16,10 +16,10 @@ test.each([
   [1, '1 saved offer', '1 gemerktes Angebot', 'عرض محفوظ واحد'],
   [1200, '1200 saved offers', '1200 gemerkte Angebote', 'العروض المحفوظة: 1200'],
 ])('%i saved offers are counted in words of the language', (count, ...texts) => {
-  const said = (['en', 'de', 'ar'] as const).map((language) =>
+  const messages = (['en', 'de', 'ar'] as const).map((language) =>
     inLanguage(language, () => t('endUser.wallet.count', { count })),
   );
-  expect(said).toEqual(texts);
+  expect(messages).toEqual(texts);
 });
 
 const textsIn = (tree: object): string[] =>

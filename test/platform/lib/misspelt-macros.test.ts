@@ -58,8 +58,8 @@ test.each([
   ['{campaignid}', 'campaign_id'],
   ['{offer}', 'offer_id'],
   ['{voucher}', 'coupon_code'],
-])('%s is taken for {%s}', (macro, meant) => {
-  expect(messages(`p/${macro}`)).toEqual([`${macro} is not a macro and becomes empty; did you mean {${meant}}?`]);
+])('%s is taken for {%s}', (macro, suggestion) => {
+  expect(messages(`p/${macro}`)).toEqual([`${macro} is not a macro and becomes empty; did you mean {${suggestion}}?`]);
 });
 
 test('a name that resembles no macro is warned about with the list of macros', () => {

@@ -15,14 +15,14 @@ test('who joins work that its callers have just abandoned gets its result, or wo
   for (const endsWell of [true, false]) {
     const [first, second] = [createWork(), createWork()];
     const gone = new AbortController();
-    const left = shared.join('picture', gone.signal, first.run).catch(() => 'left');
+    const abandoned = shared.join('picture', gone.signal, first.run).catch(() => 'left');
     gone.abort();
     const joined = shared.join('picture', undefined, second.run);
     if (endsWell) first.resolve('first');
     else first.reject(new Error('nobody waits any more'));
     second.resolve('second');
     expect(await joined).toBe(endsWell ? 'first' : 'second');
-    await left;
+    await abandoned;
     expect(shared.count()).toBe(0);
   }
 });

@@ -97,23 +97,23 @@ test('a flood of made-up paths and methods adds no series of its own', async () 
   expect(after.join('\n')).not.toContain('made-up');
 });
 
-/** The value of a series, as the page shows it; null: it does not. */
+/** Value of a series on the page; null if it is missing. */
 const seriesOf = (page: string, series: string): number | null => {
-  const line = page.split('\n').find((each) => each.startsWith(`${series} `));
+  const line = page.split('\n').find((pageLine) => pageLine.startsWith(`${series} `));
   return line === undefined ? null : Number(line.slice(series.length + 1));
 };
 
 test('fetches, beacons and clicks are counted by result, kind and suspicion, and their batches measured', async () => {
-  const shown = await showOffer(t);
+  const offer = await showOffer(t);
   await t.app.inject({
     method: 'POST',
     url: `/native/v2/offers.json?api_key=${t.publisher.key}&campaignId=999999`,
     payload: { placement: 'checkout' },
   });
-  await call(t, shown.pixel);
-  await call(t, shown.beacons.close, { 'user-agent': googlebot });
-  const elsewhere = new URL(shown.click_url);
-  elsewhere.searchParams.set('t', mintLike(t, shown, { sessionId: newUuid7(Date.now()) }));
+  await call(t, offer.pixel);
+  await call(t, offer.beacons.close, { 'user-agent': googlebot });
+  const elsewhere = new URL(offer.click_url);
+  elsewhere.searchParams.set('t', mintLike(t, offer, { sessionId: newUuid7(Date.now()) }));
   await call(t, elsewhere.href);
   await t.deps.catalog.refresh();
   const { body } = await scrape(`Bearer ${token}`);
@@ -175,14 +175,16 @@ test('where reports count everything, reading their lag looks at the index of ne
 
 test('operations.md lists every metric with its type and labels, and no other', async () => {
   const { body } = await scrape(`Bearer ${token}`);
-  const shown = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
+  const exposed = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
   const chapter = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
   const listed = [...chapter.matchAll(/^\| `(perkwire_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm)];
-  expect(listed.map(([, name, , type]) => `${name} ${type}`).sort()).toEqual(shown.sort());
+  expect(listed.map(([, name, , type]) => `${name} ${type}`).sort()).toEqual(exposed.sort());
   const labelsOf = new Map(listed.map(([, name, labels = '']) => [name, labels.split(',')]));
   for (const [, name = '', labels = ''] of body.matchAll(/^(perkwire_\w+?)(?:_bucket|_sum|_count)?\{(.+)\} /gm)) {
-    const given = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le');
-    expect([name, labelsOf.get(name)]).toEqual([name, given.length === 0 ? [''] : given]);
+    const labelNames = [...labels.matchAll(/(\w+)="/g)]
+      .map(([, label = '']) => label)
+      .filter((label) => label !== 'le');
+    expect([name, labelsOf.get(name)]).toEqual([name, labelNames.length === 0 ? [''] : labelNames]);
   }
 });
 

@@ -31,11 +31,11 @@ describe('a signature', () => {
   test('is refused after any one bit of the message or of itself was flipped', () => {
     const signer = createSigner([first], 'tracking-token');
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 1, maxLength: 256 }), fc.nat(), (given, where) => {
-        const bytes = Buffer.concat([given, signer.sign(Buffer.from(given))]);
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 256 }), fc.nat(), (input, where) => {
+        const bytes = Buffer.concat([input, signer.sign(Buffer.from(input))]);
         const bit = where % (bytes.length * 8);
         bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7));
-        expect(signer.verify(1, bytes.subarray(0, given.length), bytes.subarray(given.length))).toBe(false);
+        expect(signer.verify(1, bytes.subarray(0, input.length), bytes.subarray(input.length))).toBe(false);
       }),
       { numRuns: 1000 },
     );
@@ -45,26 +45,26 @@ describe('a signature', () => {
     const signer = createSigner([first], 'tracking-token');
     const bytes = Buffer.from('claims');
     const mac = signer.sign(bytes);
-    for (const given of [Buffer.alloc(0), mac.subarray(0, 15), Buffer.concat([mac, Buffer.alloc(1)])]) {
-      expect(signer.verify(1, bytes, given)).toBe(false);
+    for (const wrongMac of [Buffer.alloc(0), mac.subarray(0, 15), Buffer.concat([mac, Buffer.alloc(1)])]) {
+      expect(signer.verify(1, bytes, wrongMac)).toBe(false);
     }
   });
 
   test('is not changed by signing something else after it', () => {
     const signer = createSigner([first], 'tracking-token');
     const mac = signer.sign(Buffer.from('one'));
-    const kept = Buffer.from(mac);
+    const copy = Buffer.from(mac);
     for (let i = 0; i < 100; i++) signer.sign(randomBytes(i));
-    expect(mac).toEqual(kept);
+    expect(mac).toEqual(copy);
   });
 
   test('made for one purpose never verifies for another', () => {
     const purposes = ['tracking-token', 'payload-link', 'tracking-token2', ''];
     const bytes = Buffer.from('claims');
-    for (const made of purposes) {
+    for (const signedFor of purposes) {
       for (const used of purposes) {
-        expect(createSigner([first], used).verify(1, bytes, createSigner([first], made).sign(bytes))).toBe(
-          made === used,
+        expect(createSigner([first], used).verify(1, bytes, createSigner([first], signedFor).sign(bytes))).toBe(
+          signedFor === used,
         );
       }
     }

@@ -45,11 +45,11 @@ describe('secrets at rest', () => {
   });
 
   test('equal secrets look different, show nothing of the text, and carry the version in front', () => {
-    const [one, two] = [box.seal('whsec_same', 'a'), box.seal('whsec_same', 'a')];
-    expect(one.equals(two)).toBe(false);
-    expect(one[0]).toBe(1);
-    expect(one).toHaveLength(1 + 12 + 16 + 'whsec_same'.length);
-    expect(one.includes('whsec')).toBe(false);
+    const [first, two] = [box.seal('whsec_same', 'a'), box.seal('whsec_same', 'a')];
+    expect(first.equals(two)).toBe(false);
+    expect(first[0]).toBe(1);
+    expect(first).toHaveLength(1 + 12 + 16 + 'whsec_same'.length);
+    expect(first.includes('whsec')).toBe(false);
   });
 
   test('a key of another length is refused at once', () => {

@@ -27,17 +27,21 @@ describe('a tracking token', () => {
   const codec = codecOf(oldKey);
 
   test('gives back exactly what it was made of', () => {
-    fc.assert(fc.property(claims, (given) => void expect(codec.read(codec.mint(given))).toEqual(given)));
+    fc.assert(
+      fc.property(claims, (tokenClaims) => void expect(codec.read(codec.mint(tokenClaims))).toEqual(tokenClaims)),
+    );
   });
 
   test('is 64 characters that need no escaping in a URL', () => {
-    fc.assert(fc.property(claims, (given) => void expect(codec.mint(given)).toMatch(/^[A-Za-z0-9_-]{64}$/)));
+    fc.assert(
+      fc.property(claims, (tokenClaims) => void expect(codec.mint(tokenClaims)).toMatch(/^[A-Za-z0-9_-]{64}$/)),
+    );
   });
 
   test('is refused when any single bit is changed', () => {
     fc.assert(
-      fc.property(claims, (given) => {
-        const token = codec.mint(given);
+      fc.property(claims, (tokenClaims) => {
+        const token = codec.mint(tokenClaims);
         for (let bit = 0; bit < 48 * 8; bit++) expect(codec.read(flipBit(token, bit))).toBeNull();
       }),
       { numRuns: 20 },
@@ -50,8 +54,8 @@ describe('a tracking token', () => {
         claims,
         fc.nat(63),
         fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
-        (given, at, character) => {
-          const token = codec.mint(given);
+        (tokenClaims, at, character) => {
+          const token = codec.mint(tokenClaims);
           const changed = token.slice(0, at) + character + token.slice(at + 1);
           expect(codec.read(changed) === null).toBe(changed !== token);
         },
@@ -61,8 +65,8 @@ describe('a tracking token', () => {
 
   test('is refused when it is cut short or made longer', () => {
     fc.assert(
-      fc.property(claims, fc.string({ minLength: 1, maxLength: 80 }), (given, more) => {
-        const token = codec.mint(given);
+      fc.property(claims, fc.string({ minLength: 1, maxLength: 80 }), (tokenClaims, more) => {
+        const token = codec.mint(tokenClaims);
         for (let length = 0; length < token.length; length++) expect(codec.read(token.slice(0, length))).toBeNull();
         expect(codec.read(token + more)).toBeNull();
         expect(codec.read(more + token)).toBeNull();
@@ -75,19 +79,19 @@ describe('a tracking token', () => {
     const text = fc
       .uint8Array({ minLength: 46, maxLength: 46 })
       .map((bytes) => Buffer.from([1, oldKey.id, ...bytes]).toString('base64url'));
-    fc.assert(fc.property(text, (made) => void expect(codec.read(made)).toBeNull()));
+    fc.assert(fc.property(text, (invented) => void expect(codec.read(invented)).toBeNull()));
   });
 
   test('signed for another purpose is refused', () => {
     const other = createTokenCodec(createSigner([oldKey], 'click-id'));
-    fc.assert(fc.property(claims, (given) => void expect(codec.read(other.mint(given))).toBeNull()));
+    fc.assert(fc.property(claims, (tokenClaims) => void expect(codec.read(other.mint(tokenClaims))).toBeNull()));
   });
 
   test('survives a key rotation while its key is configured, and is refused after', () => {
     fc.assert(
-      fc.property(claims, (given) => {
-        const token = codecOf(oldKey).mint(given);
-        expect(codecOf(newKey, oldKey).read(token)).toEqual(given);
+      fc.property(claims, (tokenClaims) => {
+        const token = codecOf(oldKey).mint(tokenClaims);
+        expect(codecOf(newKey, oldKey).read(token)).toEqual(tokenClaims);
         expect(codecOf(newKey).read(token)).toBeNull();
       }),
     );
@@ -95,9 +99,9 @@ describe('a tracking token', () => {
 
   test('made during a rotation is signed with the first key', () => {
     fc.assert(
-      fc.property(claims, (given) => {
-        const token = codecOf(newKey, oldKey).mint(given);
-        expect(codecOf(newKey).read(token)).toEqual(given);
+      fc.property(claims, (tokenClaims) => {
+        const token = codecOf(newKey, oldKey).mint(tokenClaims);
+        expect(codecOf(newKey).read(token)).toEqual(tokenClaims);
         expect(codecOf(oldKey).read(token)).toBeNull();
       }),
     );

@@ -12,8 +12,8 @@ test('a user keeps the same key in every process with the same pepper', () => {
 });
 
 test('the same person has another key at each publisher, so that publishers cannot compare their users', () => {
-  const seen = new Set(Array.from({ length: 500 }, (_, publisherId) => keys.of(publisherId, 'user-1')));
-  expect(seen.size).toBe(500);
+  const distinctKeys = new Set(Array.from({ length: 500 }, (_, publisherId) => keys.of(publisherId, 'user-1')));
+  expect(distinctKeys.size).toBe(500);
 });
 
 test('another pepper gives other keys', () => {
@@ -34,10 +34,10 @@ test('publisher 1 with user "2x" is not publisher 12 with user "x"', () => {
 
 test('different identifiers have different keys, each a UUID that holds nothing of the identifier', () => {
   fc.assert(
-    fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (one, other) => {
-      const key = keys.of(1, one);
+    fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (identifier, other) => {
+      const key = keys.of(1, identifier);
       expect(key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-      expect(key === keys.of(1, other)).toBe(one === other);
+      expect(key === keys.of(1, other)).toBe(identifier === other);
     }),
   );
 });

@@ -29,7 +29,7 @@ async function fetchAndWrap(t: TestApp, user: string, wrapTraceparent: string): 
 const setEndpoint = (t: TestApp, { url }: Hook) =>
   send(t, 'PUT', '/manage/v1/webhook-endpoints/usp.selection', { url, method: 'POST', retry_steps_s: [0, 0] });
 
-const named = (spans: readonly ReceivedSpan[], name: string) => spans.filter((span) => span.name === name);
+const withName = (spans: readonly ReceivedSpan[], name: string) => spans.filter((span) => span.name === name);
 
 test('a trace leads from the caller over fetch or wrap to the last webhook attempt', async () => {
   const collector = await startCollector();
@@ -51,10 +51,10 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
 
   expect(collector.headers[0]).toMatchObject({ 'x-tenant': 'a b' });
   const spans = collector.spans.filter(({ traceId }) => traceId === callersTrace);
-  const [wrap] = named(spans, 'POST /sdk/v4/usp/session/:session_id.json');
+  const [wrap] = withName(spans, 'POST /sdk/v4/usp/session/:session_id.json');
   expect(wrap).toMatchObject({ parentId: callersSpan, attributes: { 'http.response.status_code': 200 } });
-  expect(named(spans, 'commit')).toMatchObject([{ parentId: wrap?.id, attributes: { 'perkwire.batch.items': 1 } }]);
-  const attempts = named(spans, 'webhook usp.selection').sort((a, b) => (a.startNs < b.startNs ? -1 : 1));
+  expect(withName(spans, 'commit')).toMatchObject([{ parentId: wrap?.id, attributes: { 'perkwire.batch.items': 1 } }]);
+  const attempts = withName(spans, 'webhook usp.selection').sort((a, b) => (a.startNs < b.startNs ? -1 : 1));
   expect(attempts).toMatchObject([
     {
       parentId: wrap?.id,
@@ -64,7 +64,7 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
     { parentId: wrap?.id, failed: false, attributes: { 'perkwire.outcome': 'delivered' } },
   ]);
   expect(
-    named(spans, 'claim')
+    withName(spans, 'claim')
       .map(({ parentId }) => parentId)
       .sort(),
   ).toEqual(attempts.map(({ id }) => id).sort());
@@ -76,12 +76,12 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
   expect(sent).toContain(unsampled);
   expect(collector.spans.filter(({ traceId }) => unsampled.includes(traceId))).toEqual([]);
   // A header that is not valid counts as none: the wrap begins a trace of its own.
-  expect(named(collector.spans, 'POST /sdk/v4/usp/session/:session_id.json').map(({ parentId }) => parentId)).toContain(
-    '',
-  );
+  expect(
+    withName(collector.spans, 'POST /sdk/v4/usp/session/:session_id.json').map(({ parentId }) => parentId),
+  ).toContain('');
 
-  expect(named(collector.spans, 'GET /health/live')).toEqual([]);
-  const fetches = named(collector.spans, 'POST /native/v4/offers.json');
+  expect(withName(collector.spans, 'GET /health/live')).toEqual([]);
+  const fetches = withName(collector.spans, 'POST /native/v4/offers.json');
   expect(fetches).toHaveLength(3);
   const decided = collector.spans.find((span) => span.attributes['perkwire.session_id'] === sessionId);
   const fetch = fetches.find(({ id }) => id === decided?.parentId);
@@ -152,13 +152,13 @@ test('webhooks of wallet, conversion and trigger belong to the trace of their ca
   for (const [event, traceId] of callers) {
     const spans = collector.spans.filter((span) => span.traceId === traceId);
     const request = spans.find(({ parentId }) => parentId === callersSpan);
-    const [attempt] = named(spans, `webhook ${event}`);
+    const [attempt] = withName(spans, `webhook ${event}`);
     expect([event, attempt?.parentId]).toEqual([event, request?.id]);
     const received = hook.taken.find(({ headers }) => headers['perkwire-event'] === event);
     expect(received?.headers.traceparent).toBe(`00-${traceId}-${attempt?.id}-01`);
   }
   const booked = collector.spans.filter((span) => span.traceId === callers.get('conversion'));
-  expect(named(booked, 'commit')).toHaveLength(1);
+  expect(withName(booked, 'commit')).toHaveLength(1);
 });
 
 test('without a collector requests and webhooks go on, and without traces no context is stored or sent', async () => {
