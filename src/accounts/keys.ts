@@ -36,8 +36,8 @@ import { requireAtMost } from './roles.ts';
 
 /**
  * API keys. An actor cannot create, change or revoke a key with more permissions than its own. A key cannot give itself
- * or another key a later expiry or a higher rate limit than its own (docs/interface.md#keys). Keys created by a limited
- * key share its limit.
+ * or another key a later expiry or a higher rate limit than its own (docs/reference/access-and-errors.md#api-keys).
+ * Keys created by a limited key share its limit.
  * @param permissions permissions of all modules
  */
 export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({

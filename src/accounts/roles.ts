@@ -14,8 +14,9 @@ import type { Permission } from '../platform/http/auth.ts';
 import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /**
- * A publisher's own roles with permissions (docs/interface.md#roles), which `hasRole` checks (shell/context.ts). Users
- * cannot create, change or remove a role with more permissions than their own, and a role in use cannot be removed.
+ * A publisher's own roles with permissions (docs/reference/access-and-errors.md#roles), which `hasRole` checks
+ * (shell/context.ts). Users cannot create, change or remove a role with more permissions than their own, and a role in
+ * use cannot be removed.
  * @param permissions permissions of all modules
  */
 export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({

@@ -5,7 +5,7 @@ import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts
 import type { Permission } from '../platform/http/auth.ts';
 import { offerLimits } from './offer-limits.ts';
 
-/** Permission to approve drafts and to save material changes without approval (docs/interface.md#drafts). */
+/** Permission to approve drafts and to save material changes without approval (docs/reference/management.md#drafts). */
 export const approvalPermission: Permission = 'offers/approval';
 
 /**

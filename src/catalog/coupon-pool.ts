@@ -1,4 +1,4 @@
-/** Settings of the coupon codes of an offer (docs/interface.md#coupons). */
+/** Settings of the coupon codes of an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type CouponPool = {
   /** Event at which a user gets a code. */
   giveAt: 'wrap' | 'save' | 'click';

@@ -1,6 +1,8 @@
 import type { Creative } from './types.ts';
 
-/** Builds the creative object of docs/interface.md#creative-object, with the fields that the webhook adds. */
+/**
+ * Builds the creative object of docs/reference/fetch-offers.md#creative-object, with the fields that the webhook adds.
+ */
 export function buildCreativeView(creative: Creative, publicUrl: string) {
   return {
     id: creative.id,

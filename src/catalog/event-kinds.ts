@@ -30,8 +30,9 @@ const beaconToken: TokenUse = { maxAgeMs: dayMs, acceptsQrCode: false };
 const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
 /**
- * Every kind of event that is stored with its session and offer (docs/interface.md#tracking).
- * CONTRIBUTING.md#add-a-feature says what else a new kind needs.
+ * Every kind of event that is stored with its session and offer
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). CONTRIBUTING.md#add-a-feature says what else a new kind
+ * needs.
  */
 export const eventKinds = {
   impression: {

@@ -1,4 +1,4 @@
-/** Changes of the unit in an arm (docs/interface.md#experiments). */
+/** Changes of the unit in an arm (docs/reference/experiments-and-outcomes.md). */
 export type ArmChanges = {
   offers_per_response?: number;
   theme_id?: number;

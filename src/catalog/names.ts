@@ -1,4 +1,4 @@
-/** Names of custom attributes of requests and users (docs/interface.md#request-body). */
+/** Names of custom attributes of requests and users (docs/reference/fetch-offers.md#request-body). */
 export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 export const maxAttributes = 50;
@@ -20,8 +20,8 @@ export const maxThemeKeyLength = 64;
 
 /**
  * Normalises the name of a placement or theme: lower case, blanks and underscores as hyphens
- * (docs/interface.md#placements, #themes). PostgreSQL treats U+0085 and, in some locales, U+001C to U+001F as blanks;
- * JavaScript does not.
+ * (docs/reference/fetch-offers.md#placements, docs/reference/themes-and-rendering.md#themes). PostgreSQL treats U+0085
+ * and, in some locales, U+001C to U+001F as blanks; JavaScript does not.
  */
 export const normaliseName = (name: string): string =>
   name

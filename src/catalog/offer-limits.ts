@@ -6,7 +6,10 @@ type TextLimit = {
   idealLength?: number;
 };
 
-/** Text limits of an offer, by column (docs/interface.md#text-limits). The database also checks `maxLength`. */
+/**
+ * Text limits of an offer, by column (docs/reference/themes-and-rendering.md#text-limits). The database also checks
+ * `maxLength`.
+ */
 export const offerLimits = {
   title: { maxLength: 90, idealLength: 40 },
   description: { maxLength: 220, idealLength: 140 },

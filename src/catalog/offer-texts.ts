@@ -1,4 +1,4 @@
-/** Texts of an offer. Limits: docs/interface.md#text-limits. */
+/** Texts of an offer. Limits: docs/reference/themes-and-rendering.md#text-limits. */
 export type OfferCopy = {
   title: string;
   description: string;

@@ -9,7 +9,7 @@ const allowedStyles = Object.fromEntries(
 
 /**
  * Sanitises terms so that they are safe to store and to show as raw HTML: only allowed tags, and https links that open
- * in a new window (docs/interface.md#fetch-offers).
+ * in a new window (docs/reference/fetch-offers.md#request).
  */
 export function sanitiseTerms(html: string): string {
   return sanitizeHtml(html, {

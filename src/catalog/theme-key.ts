@@ -3,7 +3,10 @@ import type { Publisher, Theme } from './types.ts';
 
 const keyPattern = /^[\p{L}\p{M}\p{N}.-]+$/u;
 
-/** Returns the problem of a normalised key, or null. A key of digits only would be an id (docs/interface.md#themes). */
+/**
+ * Returns the problem of a normalised key, or null. A key of digits only would be an id
+ * (docs/reference/themes-and-rendering.md#themes).
+ */
 export function themeKeyProblem(key: string): string | null {
   if (!keyPattern.test(key)) return 'must consist of letters, digits, hyphens and dots';
   return /^\d+$/.test(key) ? 'must not be a number: numbers are ids' : null;

@@ -52,7 +52,7 @@ export const fontMeasures = {
   width: measure('The average width of the letters of English text.'),
 };
 
-/** Schema of a font by URL (docs/interface.md#web-fonts). */
+/** Schema of a font by URL (docs/reference/themes-and-rendering.md#web-fonts). */
 const webFont = Type.Object(
   {
     family: Type.Optional(

@@ -62,7 +62,7 @@ export type OfferLists = {
   allowed: { categories: string[]; brands: string[]; advertisers: number[]; domains: string[] };
 };
 
-/** Block rules of a publisher as stored (docs/interface.md#controls). */
+/** Block rules of a publisher as stored (docs/reference/management.md#block-rules). */
 export type StoredControls = OfferLists & {
   /** Additional rules by normalised name of the placement. */
   placements: Record<string, OfferLists>;

@@ -1,4 +1,4 @@
-/** Macros of landing URLs (docs/interface.md#tracking). */
+/** Macros of landing URLs (docs/reference/tracking-and-conversions.md#tracking-urls). */
 export const landingMacros = [
   'click_id',
   'session_id',

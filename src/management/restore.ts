@@ -17,7 +17,7 @@ import {
 } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a removed row can be restored (days): docs/interface.md#management. */
+/** How long a removed row can be restored (days): docs/reference/management.md#resources. */
 export const restorableDays = 30;
 
 /** Whether a removed row can still be restored. */

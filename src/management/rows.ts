@@ -25,8 +25,8 @@ export class PreconditionFailed extends AppError {
 export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(view), 'base64url').slice(0, 27)}"`;
 
 /**
- * Keys that are limited to some campaigns or placements (docs/interface.md#keys) can only see and change rows of these,
- * whatever the call. Each statement on rows has this condition.
+ * Keys that are limited to some campaigns or placements (docs/reference/access-and-errors.md#api-keys) can only see and
+ * change rows of these, whatever the call. Each statement on rows has this condition.
  */
 
 const resourcesOf = ({ actor }: Work): KeyResources | null => actor.restrictions?.resources ?? null;

@@ -7,7 +7,7 @@ import { checkValue } from './schema-errors.ts';
 
 /**
  * Options of a management route with a body. Unknown fields are rejected, and every invalid field is reported at once
- * (docs/interface.md#management).
+ * (docs/reference/management.md#resources).
  */
 export const strictBody = {
   validatorCompiler:

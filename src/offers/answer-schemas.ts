@@ -4,7 +4,7 @@ import { type LimitedText, offerLimits } from '../catalog/offer-limits.ts';
 
 import { codeSchema } from '../coupons/coupon.ts';
 
-/** Schema of the creative object (docs/interface.md#creative-object). */
+/** Schema of the creative object (docs/reference/fetch-offers.md#creative-object). */
 const creativeSchema = Type.Object(
   {
     id: Type.Integer(),
@@ -26,7 +26,7 @@ const nullableText = Type.Union([Type.String(), Type.Null()]);
 
 const limitOf = (name: LimitedText): { maxLength: number } => ({ maxLength: offerLimits[name].maxLength });
 
-/** Schema of the offer object (docs/interface.md#offer-object). */
+/** Schema of the offer object (docs/reference/fetch-offers.md#offer-object). */
 export const offerSchema = Type.Object(
   {
     id: Type.Integer(),
@@ -80,7 +80,7 @@ export const offerSchema = Type.Object(
   { $id: 'Offer' },
 );
 
-/** Schema of the response of fetch-offers (docs/interface.md#response). */
+/** Schema of the response of fetch-offers (docs/reference/fetch-offers.md#response). */
 export const fetchOffersAnswer = Type.Object(
   {
     data: Type.Object({
@@ -116,12 +116,13 @@ const placementAnswer = Type.Object({
   ...fetchOffersAnswer.properties.data.properties,
 });
 
-/** Schema of the response to a call with several placements (docs/interface.md#several-placements). */
+/** Schema of the response to a call with several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchPlacementsAnswer = Type.Object({ data: Type.Object({ placements: Type.Array(placementAnswer) }) });
 
 /**
  * Schema that combines both responses of fetch-offers, so that generated clients can read `data.offers` without a
- * check. A call with several placements returns only `data.placements` (docs/interface.md#several-placements).
+ * check. A call with several placements returns only `data.placements`
+ * (docs/reference/fetch-offers.md#multiple-placements).
  */
 export const fetchAnswer = Type.Object(
   {
@@ -137,7 +138,7 @@ export const fetchAnswer = Type.Object(
   { title: 'FetchOffersAnswer' },
 );
 
-/** Schema of the response to a call that requests only numbers (docs/interface.md#any-offers). */
+/** Schema of the response to a call that requests only numbers (docs/reference/fetch-offers.md#count-offers). */
 export const countAnswer = Type.Object(
   {
     data: Type.Union([

@@ -64,7 +64,9 @@ export function offerAt(offer: Offer, nowMs: number): Offer {
 
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
-/** Builds the offer object of docs/interface.md#offer-object with every field present, including old names. */
+/**
+ * Builds the offer object of docs/reference/fetch-offers.md#offer-object with every field present, including old names.
+ */
 export function buildOfferView(context: ViewContext) {
   const { offer, publisher, copy, token, publicUrl } = context;
   const { campaign } = offer;
@@ -199,8 +201,9 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#macros). Values are HTML-escaped. A missing value is
- * replaced with its fallback, or removed together with an adjacent blank. Each text is truncated to its limit.
+ * Fills `{{name}}` and `{{name|fallback}}` (docs/reference/themes-and-rendering.md#macros). Values are HTML-escaped. A
+ * missing value is replaced with its fallback, or removed together with an adjacent blank. Each text is truncated to
+ * its limit.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };

@@ -3,7 +3,7 @@ import { crc32, deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import encodeQR from 'qr';
 
-/** Width and height of the picture (pixels): docs/interface.md#offer-object. */
+/** Width and height of the picture (pixels): docs/reference/fetch-offers.md#offer-object. */
 const qrPixels = 228;
 /** Width of the quiet zone around the code (modules). */
 const quietModules = 4;

@@ -88,7 +88,7 @@ const payload = Type.Object({
   }),
 });
 
-/** Webhook event for a confirmed selection (docs/interface.md#usp-webhook-payload). */
+/** Webhook event for a confirmed selection (docs/reference/webhooks.md#usp-webhook-payload). */
 export const uspSelection: EventType = {
   name: 'usp.selection',
   title: 'User Selected Perks',
@@ -144,9 +144,9 @@ type PayloadSession = {
 };
 
 /**
- * Builds the payload of the webhook (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown,
- * with the texts, tokens and URLs of the fetch response. An empty selection is valid. Pure function. Add new fields to
- * the schema above as well, and to the type for receivers, `packages/client/src/webhook-events.ts`.
+ * Builds the payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the selected campaigns in the
+ * order shown, with the texts, tokens and URLs of the fetch response. An empty selection is valid. Pure function. Add
+ * new fields to the schema above as well, and to the type for receivers, `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
   const selectedIds = new Set(selected);

@@ -1,6 +1,6 @@
 /**
- * Every error that clients can receive: code → status and default message (docs/interface.md#errors). It is independent
- * of the HTTP framework.
+ * Every error that clients can receive: code → status and default message (docs/reference/access-and-errors.md#errors).
+ * It is independent of the HTTP framework.
  */
 export const errorCatalogue = {
   malformed_request: { status: 400, message: 'The request could not be read.' },

@@ -4,7 +4,7 @@ import { dayOfUuid7 } from './lib/uuid7.ts';
 
 /**
  * Personal data of a user is stored in tables of many modules. Each module exports functions of these types for its own
- * tables. The erasure and the export take the list of all (GDPR; docs/interface.md#privacy).
+ * tables. The erasure and the export take the list of all (GDPR; docs/reference/users-and-privacy.md#privacy).
  */
 
 /** Kinds of identifiers by which a publisher names a user. */

@@ -148,7 +148,9 @@ type TrackingRouteDeps = {
   coupons: CouponIssuer;
 };
 
-/** Routes of beacons and clicks, which share one recorder (docs/interface.md#tracking). */
+/**
+ * Routes of beacons and clicks, which share one recorder (docs/reference/tracking-and-conversions.md#tracking-urls).
+ */
 function createTrackingRoutes(deps: TrackingRouteDeps) {
   const { pool, dbHealth, catalog, config, failures, batchMeters, eventMeter, eventLog, verify, coupons } = deps;
   const databaseRecorder = createRecorder({ pool, dbHealth, catalog, batchMeters, eventMeter });

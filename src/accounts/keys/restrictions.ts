@@ -14,7 +14,7 @@ const maxNets = 100;
 /** Maximum number of list entries that are parsed, more than any list may have. */
 const maxListed = 1000;
 
-/** Fields that restrict a key beyond its permissions (docs/interface.md#keys). */
+/** Fields that restrict a key beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
 export const restrictionFields = {
   read_only: flag(false, 'It changes nothing: `GET`, and the calls that only ask. No offers are fetched with it.'),
   allowed_addresses: orNull(Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: maxNets }), {

@@ -2,7 +2,10 @@ import type { WebFont } from '@perkwire/client';
 import { readWoff2 } from './read-woff2.ts';
 import { averageText } from './web-font.ts';
 
-/** Family, weights and metrics of a font file, in thousandths of the font size (docs/interface.md#web-fonts). */
+/**
+ * Family, weights and metrics of a font file, in thousandths of the font size
+ * (docs/reference/themes-and-rendering.md#web-fonts).
+ */
 export type FontMeasures = Pick<WebFont, 'family' | 'weights' | 'ascent' | 'descent' | 'line_gap' | 'width'>;
 
 /**

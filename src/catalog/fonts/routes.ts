@@ -42,7 +42,10 @@ function required({ ascent, descent, line_gap, width }: typeof fontMeasures) {
   return { ascent: measure(ascent), descent: measure(descent), line_gap: measure(line_gap), width: measure(width) };
 }
 
-/** Route that measures a font for a theme. The theme takes the response unchanged (docs/interface.md#web-fonts). */
+/**
+ * Route that measures a font for a theme. The theme takes the response unchanged
+ * (docs/reference/themes-and-rendering.md#web-fonts).
+ */
 export function fontRoutes(
   app: App,
   http: ManagementHttp,

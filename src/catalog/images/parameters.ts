@@ -11,7 +11,10 @@ const side = (name: string) =>
     { pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` },
   );
 
-/** Query parameters of a picture (docs/interface.md#images). All values are text; a repeated parameter is invalid. */
+/**
+ * Query parameters of a picture (docs/reference/themes-and-rendering.md#images). All values are text; a repeated
+ * parameter is invalid.
+ */
 export const imageQuery = Type.Object({
   width: side('Width'),
   height: side('Height'),

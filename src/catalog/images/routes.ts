@@ -32,7 +32,10 @@ const answers = {
   ...errorAnswers(400, 404, 422),
 };
 
-/** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as requested (docs/interface.md#images). */
+/**
+ * `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as requested
+ * (docs/reference/themes-and-rendering.md#images).
+ */
 export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });

@@ -40,7 +40,7 @@ const copy = (name: LimitedText, description?: string) => {
   });
 };
 
-/** Offers: copy variants of a campaign. Limits: docs/interface.md#text-limits. */
+/** Offers: copy variants of a campaign. Limits: docs/reference/themes-and-rendering.md#text-limits. */
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',

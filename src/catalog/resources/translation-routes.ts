@@ -44,7 +44,7 @@ const importAnswer = Type.Object({
   ),
 });
 
-/** Routes for texts of offers as files for translators (docs/interface.md#translations). */
+/** Routes for texts of offers as files for translators (docs/reference/themes-and-rendering.md#translations). */
 export function translationRoutes(app: App, http: ManagementHttp): void {
   const { management } = http;
   const hooks = requirePermission(http, offers.permission);

@@ -10,7 +10,7 @@ import { sanitiseTerms } from '../sanitise.ts';
 /** Maximum number of languages of an offer, in addition to its own. */
 const maxLanguages = 200;
 
-/** Maximum length of a text in any language (characters): docs/interface.md#text-limits. */
+/** Maximum length of a text in any language (characters): docs/reference/themes-and-rendering.md#text-limits. */
 export const maxLengthOf = (name: TranslatedText): number =>
   name === 'offer_description' ? campaignLimits.offer_description : offerLimits[name].maxLength;
 

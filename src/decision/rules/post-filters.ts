@@ -105,7 +105,7 @@ function pacingExclusion(
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
 
-/** Text of a list or an object, which conditions do not see (docs/interface.md#request-body). */
+/** Text of a list or an object, which conditions do not see (docs/reference/fetch-offers.md#request-body). */
 const structured = /^(\[.*\]|\{.*\})$/s;
 
 /**

@@ -17,7 +17,7 @@ const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
-/** Routes that return the number of offers that a fetch would get (docs/interface.md#any-offers). */
+/** Routes that return the number of offers that a fetch would get (docs/reference/fetch-offers.md#count-offers). */
 export async function countRoutes(scope: App, { auth, offers, hot, ...records }: CountRoutes): Promise<void> {
   const { notices } = records;
   const readCall = createCallReader(auth, removeUnreadable, notices);

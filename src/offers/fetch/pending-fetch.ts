@@ -219,7 +219,7 @@ function themeOf(publisher: Publisher, { themeId, placement }: FetchOffersReques
   return requested ?? ofPlacement ?? publisher.defaultTheme;
 }
 
-/** Whether User Selected Perks is on in this response (docs/interface.md#user-selected-perks). */
+/** Whether User Selected Perks is on in this response (docs/reference/perks-and-wallet.md#user-selected-perks). */
 export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): boolean =>
   surface.kind === 'unit' &&
   publisher.uspEnabled &&

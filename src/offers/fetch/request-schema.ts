@@ -24,7 +24,9 @@ const timeoutText = Type.String({
   description: 'Answer within this time (10–5000 ms), else with no offers.',
 });
 
-/** Query of fetch-offers (docs/interface.md#fetch-offers). All values are text; a repeated parameter is invalid. */
+/**
+ * Query of fetch-offers (docs/reference/fetch-offers.md#request). All values are text; a repeated parameter is invalid.
+ */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
   accountId: Type.Optional(Type.String({ description: 'The SDK id, as published native SDKs send it.' })),
@@ -118,7 +120,7 @@ const placementOfCall = Type.Object(
   { additionalProperties: false },
 );
 
-/** Body of a call that may have several placements (docs/interface.md#several-placements). */
+/** Body of a call that may have several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchBody = Type.Object(
   {
     ...fetchOffersBody.properties,

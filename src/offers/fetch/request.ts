@@ -255,7 +255,7 @@ export function readThemeName(theme: unknown, note: Note, path = '/themeId'): st
 
 /**
  * The publisher's own attributes as text; lists and objects as JSON. Values that cannot be stored are dropped and noted
- * (docs/interface.md#request-body).
+ * (docs/reference/fetch-offers.md#request-body).
  * @throws AppError invalid_request for reserved names
  */
 function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Note): Map<string, string> {

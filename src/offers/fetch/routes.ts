@@ -27,7 +27,7 @@ import { createTolerantCheck } from './tolerant-input.ts';
 
 /**
  * Paths of fetch-offers. All versions have the same response; v4 clients pass the SDK id as `api_key`
- * (docs/interface.md#fetch-offers).
+ * (docs/reference/fetch-offers.md#request).
  */
 const paths = {
   '/native/v4/offers.json': { operationId: 'fetchOffers', summary: 'Fetch offers' },

@@ -19,8 +19,9 @@ declare module 'fastify' {
 }
 
 /**
- * Calls of watched publishers (docs/interface.md#live-calls). Any process may receive a call, and any other may show
- * it. A table that all processes read lists the watched publishers, and a background job writes calls in groups.
+ * Calls of watched publishers (docs/reference/debugging.md#live-calls). Any process may receive a call, and any other
+ * may show it. A table that all processes read lists the watched publishers, and a background job writes calls in
+ * groups.
  */
 export type LiveCalls = {
   isAnyWatched: () => boolean;

@@ -1,6 +1,6 @@
 /**
- * Masks recorded calls (docs/interface.md#live-calls): neither secrets nor values that identify a user are shown. The
- * publisher's attributes are shown, as in reports, unless their name or value looks like one of these.
+ * Masks recorded calls (docs/reference/debugging.md#live-calls): neither secrets nor values that identify a user are
+ * shown. The publisher's attributes are shown, as in reports, unless their name or value looks like one of these.
  */
 
 const hidden = '•••';

@@ -47,7 +47,7 @@ type StreamDeps = CallSources & {
   logger: Logger;
 };
 
-/** Stream of a publisher's calls (docs/interface.md#live-calls). */
+/** Stream of a publisher's calls (docs/reference/debugging.md#live-calls). */
 export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger, ...sources }: StreamDeps) {
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());

@@ -5,7 +5,7 @@ import { type Notice, writeNotices } from './write-notices.ts';
 
 /**
  * Ignored, dropped and rejected values of offer requests, listed for the publisher on the live page
- * (docs/interface.md#notices). They are collected in memory and written by a background job.
+ * (docs/reference/debugging.md#notices). They are collected in memory and written by a background job.
  */
 export type Notices = {
   /**

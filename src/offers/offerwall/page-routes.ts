@@ -80,7 +80,7 @@ export async function offerwallPageRoutes(
   });
 }
 
-/** Paths of the page; the last two are older ones (docs/interface.md#offerwall). */
+/** Paths of the page; the last two are older ones (docs/reference/fetch-offers.md#offerwall). */
 const paths = ['/offerwall', '/offerwall/v2', '/offerwall/v2/'];
 
 /** Style sheet of a page for a shadow root, whose host replaces the page's root and body. */

@@ -78,7 +78,7 @@ const removeUnreadable = createTolerantCheck(schemas);
 type LinkedWall = OfferwallSources & { notices: Notices };
 type WallRoutes = LinkedWall & { auth: Authenticator<Caller>; liveCalls: LiveCalls; hot: HotRoutes };
 
-/** Routes of the offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
+/** Routes of the offerwall: all offers a user may see, page by page (docs/reference/fetch-offers.md#offerwall). */
 export async function offerwallRoutes(
   scope: App,
   { auth, notices, liveCalls, hot, ...sources }: WallRoutes,

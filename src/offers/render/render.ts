@@ -37,7 +37,7 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 
 export type Renderer = {
   prepare: OfferRenderer['prepare'];
-  /** Renders the response as JSON (docs/interface.md#response). */
+  /** Renders the response as JSON (docs/reference/fetch-offers.md#response). */
   render: (answer: FetchAnswer) => Pieces;
   /** Renders a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;

@@ -25,7 +25,7 @@ const sessionPath = '/sdk/v4/usp/session/:session_id.json';
 const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
-/** Routes of User Selected Perks (docs/interface.md#user-selected-perks). */
+/** Routes of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). */
 export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: Authenticator<Caller> }): Promise<void> {
   const usp = createUspService(deps);
   const preValidation = auth.requireKey('ads/offers');
@@ -127,7 +127,7 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 
 /**
  * Ids of campaigns that the session showed. Any other one is an unknown campaign, whether it exists or not
- * (docs/interface.md#unknown-campaigns).
+ * (docs/reference/access-and-errors.md#unknown-campaigns).
  * @param ids ids as in the path or the body
  * @throws AppError campaign_not_in_session (404)
  */

@@ -64,7 +64,7 @@ export const actionBody = Type.Object({
   language: Type.Optional(Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' })),
 });
 
-/** Schema of the session view (docs/interface.md#user-selected-perks). */
+/** Schema of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
 export const sessionView = Type.Object(
   {
     message: Type.String(),

@@ -45,7 +45,7 @@ export type UspService = {
   wrap: (call: UspCall, changeOf: ChangeOf, recipient: Recipient | null) => Promise<SessionData>;
 };
 
-/** `data` of the session view (docs/interface.md#user-selected-perks). */
+/** `data` of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
 type SessionData = ReturnType<typeof viewOf>;
 
 /** Dependencies for writing a batch of wraps. */
@@ -66,8 +66,8 @@ export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchM
 const openForMs = dayMs;
 
 /**
- * Creates the calls of User Selected Perks (docs/interface.md#user-selected-perks). Errors: session_not_found,
- * pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
+ * Creates the calls of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). Errors:
+ * session_not_found, pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;

@@ -53,7 +53,10 @@ const removeAnswer = Type.Object({
   data: Type.Object({ removed: Type.Boolean(), offer_id: Type.Integer() }),
 });
 
-/** Routes for saving by the offer's own URL, and for the publisher's view of a wallet (docs/interface.md#wallet). */
+/**
+ * Routes for saving by the offer's own URL, and for the publisher's view of a wallet
+ * (docs/reference/perks-and-wallet.md#wallet).
+ */
 export async function walletRoutes(
   app: App,
   { auth, ...deps }: WalletDeps & { auth: Authenticator<Caller> },
@@ -69,7 +72,7 @@ export async function walletRoutes(
 /** A malformed query is a bad token, not a validation error: its schema only documents it. */
 const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
-/** Web pages also call DELETE, after a preflight (docs/interface.md#fetch-offers). */
+/** Web pages also call DELETE, after a preflight (docs/reference/fetch-offers.md#request). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
 const reminderBody = Type.Partial(

@@ -41,8 +41,8 @@ export type WalletDeps = {
 };
 
 /**
- * Calls of the wallet (docs/interface.md#wallet). All reject with `unavailable` (503) while the database is
- * unavailable.
+ * Calls of the wallet (docs/reference/perks-and-wallet.md#wallet). All reject with `unavailable` (503) while the
+ * database is unavailable.
  */
 export type WalletService = {
   /**

@@ -15,8 +15,9 @@ type TokenUse = 'view' | 'save';
 type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
 
 /**
- * Verifies a tracking token for saving. It is valid as long as that of a click (docs/interface.md#tracking). Errors:
- * invalid_token; wallet_not_enabled if publisher or offer do not allow it, or the session has no user.
+ * Verifies a tracking token for saving. It is valid as long as that of a click
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). Errors: invalid_token; wallet_not_enabled if publisher or
+ * offer do not allow it, or the session has no user.
  */
 export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<VerifiedSave>;
 

@@ -30,7 +30,7 @@ type HealthDeps = {
 
 /**
  * Registers the health routes. Live means that the process runs; ready means that the database can commit and the
- * clocks agree (docs/interface.md#health).
+ * clocks agree (docs/reference/operations-health.md#health).
  */
 export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLog }: HealthDeps): Promise<void> {
   app.get(

@@ -48,8 +48,8 @@ export type Authenticator<Caller> = {
 };
 
 /**
- * Checks keys as described in docs/interface.md#keys: query `api_key`, query `accountId`, `Authorization: Bearer`, body
- * `key`, body `api_key`. The first one wins.
+ * Checks keys as described in docs/reference/access-and-errors.md#api-keys: query `api_key`, query `accountId`,
+ * `Authorization: Bearer`, body `key`, body `api_key`. The first one wins.
  */
 export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
   const takeFromKey = createRateLimit(now);

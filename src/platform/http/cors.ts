@@ -1,4 +1,4 @@
-/** CORS options: browsers of any origin may call the public routes (docs/interface.md#fetch-offers). */
+/** CORS options: browsers of any origin may call the public routes (docs/reference/fetch-offers.md#request). */
 export const corsOptions = {
   origin: '*',
   methods: ['GET', 'POST', 'PUT', 'OPTIONS'],

@@ -6,7 +6,7 @@ import { readsPages, sendErrorPage } from './error-pages.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { detailsOf } from './validation.ts';
 
-/** Body of every error response (docs/interface.md#errors). */
+/** Body of every error response (docs/reference/access-and-errors.md#errors). */
 type ErrorBody = {
   message: string;
   error: { code: string; message: string; details?: readonly ErrorDetail[] };

@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-/** The restriction of a key beyond its permissions (docs/interface.md#keys). */
+/** The restriction of a key beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
 export type KeyRestrictions = {
   readOnly: boolean;
   /** Networks from which it may be used; null for any. */

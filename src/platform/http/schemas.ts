@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 
-/** Schema of an error response (docs/interface.md#errors), documented for every route. */
+/** Schema of an error response (docs/reference/access-and-errors.md#errors), documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),

@@ -3,8 +3,8 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../lib/uuid7.ts';
 
 /**
- * Claims of a tracking token (docs/interface.md#tracking). One token with one signature serves all URLs of an offer.
- * `sessionId` is null for the stable token of a QR code, which has no session.
+ * Claims of a tracking token (docs/reference/tracking-and-conversions.md#tracking-urls). One token with one signature
+ * serves all URLs of an offer. `sessionId` is null for the stable token of a QR code, which has no session.
  */
 export type TokenClaims = {
   publisherId: number;

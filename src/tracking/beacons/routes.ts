@@ -73,7 +73,7 @@ const ownSchema = {
   }),
 };
 
-/** Adds the image beacons (docs/interface.md#tracking), the most frequent requests. */
+/** Adds the image beacons (docs/reference/tracking-and-conversions.md#tracking-urls), the most frequent requests. */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);
   const addRoute = (kind: TrackedKind, path: string, described: object): void => {

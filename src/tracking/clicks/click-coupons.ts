@@ -11,7 +11,9 @@ import { daysOf } from '../event-rows.ts';
 import type { TrackedRequest } from '../verify-token.ts';
 import type { Landing } from './landing.ts';
 
-/** Codes of users who click (docs/interface.md#coupons). Must not be called for offers without codes. */
+/**
+ * Codes of users who click (docs/reference/perks-and-wallet.md#coupons). Must not be called for offers without codes.
+ */
 export type ClickCoupons = {
   /**
    * Gives the user of a click a code if the pool gives codes at clicks. Otherwise returns the user's existing code if

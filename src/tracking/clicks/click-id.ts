@@ -19,7 +19,7 @@ const idLength = 20;
 
 /**
  * Click ids are opaque, because advertisers get them and must not learn anything about the session
- * (docs/interface.md#tracking).
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 export function createClickIdCodec(tokenKeys: readonly TokenKey[]): ClickIdCodec {
   const sealed = createSealedIds(tokenKeys, 'click-id', idLength);

@@ -29,9 +29,9 @@ export function parseLanding(landingUrl: string): Landing | null {
 }
 
 /**
- * Returns the URL that a click is redirected to (docs/interface.md#tracking). Macros are filled and percent-encoded. A
- * parameter named `clickIdParam` gets the click id, whatever its value was; it is added if there is neither such a
- * parameter nor the macro. No value can change the origin.
+ * Returns the URL that a click is redirected to (docs/reference/tracking-and-conversions.md#tracking-urls). Macros are
+ * filled and percent-encoded. A parameter named `clickIdParam` gets the click id, whatever its value was; it is added
+ * if there is neither such a parameter nor the macro. No value can change the origin.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
@@ -51,8 +51,9 @@ const replaceParameter = (search: string, name: string, value: string): string =
     .join('&');
 
 /**
- * Alias of a session for an advertiser, in a landing page's macro `{session_id}` (docs/interface.md#tracking). It is
- * the same for all clicks of a session on a campaign. It cannot be reversed, nor matched with that of another campaign.
+ * Alias of a session for an advertiser, in a landing page's macro `{session_id}`
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). It is the same for all clicks of a session on a campaign.
+ * It cannot be reversed, nor matched with that of another campaign.
  */
 export type SessionAlias = (sessionId: string, campaignId: number) => string;
 

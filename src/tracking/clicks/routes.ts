@@ -42,7 +42,7 @@ const schema = {
   response: { 204: noDestination, 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
 };
 
-/** Redirects a click to its landing page (docs/interface.md#tracking). */
+/** Redirects a click to its landing page (docs/reference/tracking-and-conversions.md#tracking-urls). */
 export async function clickRoutes(app: App, { catalog, config, failures, verify, follow }: ClickDeps): Promise<void> {
   /** Whether the offer can be saved to the wallet. The click of a QR code has no user. */
   const isSaveable = ({ offer, event: { claims } }: TrackedRequest): boolean =>

@@ -7,8 +7,8 @@ import { type ConvertedClick, maxBookings } from './find-clicks.ts';
 import type { ConversionReport } from './request.ts';
 
 /**
- * How long after the click a conversion is accepted (milliseconds; docs/interface.md#conversions). A void is accepted
- * as long as the click is stored.
+ * How long after the click a conversion is accepted (milliseconds;
+ * docs/reference/tracking-and-conversions.md#conversions). A void is accepted as long as the click is stored.
  */
 const maxClickAgeMs = 30 * dayMs;
 

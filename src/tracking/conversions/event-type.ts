@@ -32,7 +32,7 @@ const payload = Type.Object({
   payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The custom attributes of the fetch.' }),
 });
 
-/** Postback of a conversion (docs/interface.md#conversions). */
+/** Postback of a conversion (docs/reference/tracking-and-conversions.md#conversions). */
 export const conversionEvent: EventType = {
   name: postbackEvent,
   title: 'Postback',

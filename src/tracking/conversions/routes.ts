@@ -46,8 +46,8 @@ const imageAnswers = {
 type ConversionRoutes = ConversionDeps & { failures: FailureLimit };
 
 /**
- * Routes for advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a
- * page.
+ * Routes for advertisers' reports of conversions (docs/reference/tracking-and-conversions.md#conversions), server to
+ * server or as an image on a page.
  */
 export async function conversionRoutes(app: App, { failures, ...deps }: ConversionRoutes): Promise<void> {
   const conversions = createConversionService(deps);

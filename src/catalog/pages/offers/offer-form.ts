@@ -17,7 +17,10 @@ export const offerTexts = [
   'loyalty_requirements',
 ] as const;
 
-/** Fields of an offer. Limits: docs/interface.md#text-limits. `image` is the upload field of a new offer. */
+/**
+ * Fields of an offer. Limits: docs/reference/themes-and-rendering.md#text-limits. `image` is the upload field of a new
+ * offer.
+ */
 export const offerFields = (form: FormBuilder, image: Html): Html => html`
   ${copyFields(form, image)}
   ${fieldGroup(

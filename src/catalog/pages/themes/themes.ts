@@ -24,7 +24,7 @@ import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearan
 
 /**
  * Pages of themes: appearance and behaviour of units, and the User Selected Perks toggles
- * (docs/interface.md#settings-and-styles).
+ * (docs/reference/themes-and-rendering.md#settings-and-styles).
  */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;

@@ -19,7 +19,7 @@ const noticesLookbackMs = dayMs;
 
 type LiveSources = CallSources & { logger: Logger; checkSession: SessionCheck };
 
-/** Pages of live calls, with request, response and advice (docs/interface.md#live-calls). */
+/** Pages of live calls, with request, response and advice (docs/reference/debugging.md#live-calls). */
 export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveSources): void {
   const { pool, now } = sources;
   const streams = createEventStreams(logger);

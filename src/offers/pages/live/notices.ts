@@ -6,7 +6,7 @@ import { apiText } from '../../../shell/api-text.ts';
 import { badge, table } from '../../../shell/components.ts';
 import { count, moment } from '../../../shell/format.ts';
 
-/** Ignored, dropped and rejected values of requests (docs/interface.md#notices). */
+/** Ignored, dropped and rejected values of requests (docs/reference/debugging.md#notices). */
 type LiveNotice = { path: string; message: string; refused: boolean; count: string; last_at: Date };
 
 /** Returns a publisher's notices since a time, newest first. */
