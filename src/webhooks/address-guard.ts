@@ -16,18 +16,17 @@ export type BlockReason =
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
 /**
- * The addresses are left out of a refusal on purpose: it is shown to the author of the URL, who may be probing a
- * private net.
+ * Refusals don't include the addresses, because the author of the URL sees them and may be probing a private network.
  */
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }
   | { ok: false; reason: 'blocked_address' }
-  /** `unanswered`: the resolver gave no answer, not even that there is none. */
+  /** `unanswered`: the resolver gave no answer, not even that the name does not exist. */
   | { ok: false; reason: 'dns_error'; message: string; unanswered: boolean };
 
 /**
- * IPv4 of the IANA special-purpose registry (also what is reachable in it: AS112, AMT; no receiver lives there), and
- * Azure's platform address, which looks public.
+ * IPv4 ranges of the IANA special-purpose registry (also the reachable ones, AS112 and AMT, which host no receivers),
+ * and Azure's platform address, which looks public.
  */
 const refusedV4 = parseNets(
   `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
@@ -36,22 +35,22 @@ const refusedV4 = parseNets(
 );
 
 /**
- * The only global unicast IPv6 there is. It leaves out ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local,
- * multicast.
+ * The only global unicast IPv6 range. It excludes ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local and
+ * multicast addresses.
  */
 const globalV6 = parseNets('2000::/3');
 
-/** Inside it, special again: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4, and AS112. */
+/** Special ranges inside it: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4 and AS112. */
 const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
-/** Whether the operator has opened an address; an IPv4-mapped one is the IPv4 address it stands for. */
+/** Whether the operator has allowed an address. An IPv4-mapped address counts as its IPv4 address. */
 const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>
   within(address, allowNets) ||
   (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && within(address.toIPv4Address(), allowNets));
 
 /**
- * The IPv4 address in an ISATAP interface identifier (RFC 5214, 6.1), which any prefix can carry. ipaddr.js knows no
- * such range.
+ * Returns the IPv4 address in an ISATAP interface identifier (RFC 5214, 6.1), which can follow any prefix. ipaddr.js
+ * does not detect it.
  */
 function isatapV4({ parts }: ipaddr.IPv6): ipaddr.IPv4 | null {
   const [, , , , high = 0, marker = 0, upper = 0, lower = 0] = parts;
@@ -66,10 +65,10 @@ function isGlobal(address: Address): boolean {
 }
 
 /**
- * The guard against private addresses: whether one may be called. It must be plain global unicast, or within
- * `allowNets`. Every form that carries an IPv4 address inside IPv6, for a translator or tunnel to unwrap, is refused,
- * except that an IPv4-mapped one may be called where its IPv4 is in `allowNets`.
- * @param ip in its usual spelling (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
+ * Whether an address may be called. It must be a plain global unicast address, or within `allowNets`. All forms that
+ * embed an IPv4 address in IPv6, for a translator or tunnel to unwrap, are refused, except IPv4-mapped addresses whose
+ * IPv4 address is in `allowNets`.
+ * @param ip in its usual notation (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
  */
 export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
@@ -78,18 +77,21 @@ export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean
 }
 
 /**
- * The address, where a URL's host is one. The URL parser has already brought decimal, octal, hex and short IPv4 to four
- * decimals.
+ * Returns the address if the host of a URL is one. The URL parser has already converted decimal, octal, hex and short
+ * IPv4 notations to four decimals.
  */
 function literalOf(url: URL): string | null {
   const host = hostOf(url);
   return isIP(host) === 0 ? null : host;
 }
 
-/** The host of a URL: a name, or an address without the brackets of IPv6. */
+/** Returns the host of a URL: a name, or an address without the brackets of IPv6. */
 export const hostOf = ({ hostname }: URL): string => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 
-/** Names that the public DNS never answers: of this machine, of its network, or reserved (RFC 6761, 8375, 9476). */
+/**
+ * Names that public DNS never answers: names of this machine, of the local network, and reserved names (RFC 6761, 8375,
+ * 9476).
+ */
 const localSuffix = /(^|\.)(localhost|localdomain|local|lan|internal|intranet|private|home\.arpa|onion|alt|invalid)$/;
 
 function isLocalName(hostname: string): boolean {
@@ -101,9 +103,9 @@ function isLocalName(hostname: string): boolean {
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1024;
 
 /**
- * What can be said of a webhook URL without a lookup: good when it is saved, and again before each call.
- * `http:` needs `allowHttp`. A name of the local network needs `allowNets` that it may lead to. Ports are 80, 443 and
- * from 1024; any port where the host is an address within `allowNets`.
+ * Checks a webhook URL without a lookup, both when it is saved and before each call. `http:` needs `allowHttp`. Names
+ * of the local network need `allowNets`. Allowed ports are 80, 443 and 1024 and above, or any port if the host is an
+ * address within `allowNets`.
  */
 export function checkUrl(
   text: string,
@@ -124,9 +126,9 @@ export function checkUrl(
 }
 
 /**
- * The addresses to connect to, all vetted against server-side request forgery (SSRF). A name is looked up once; one
- * forbidden answer blocks it, whatever the others are. The caller must connect to these addresses and not look the name
- * up again, or it can be given others (DNS rebinding).
+ * Resolves a URL to the addresses to connect to, all checked against server-side request forgery (SSRF). The name is
+ * looked up once, and one forbidden address blocks it. The caller must connect to these addresses without another
+ * lookup, which could return others (DNS rebinding).
  */
 export async function resolveTarget(
   url: URL,
@@ -141,7 +143,7 @@ export async function resolveTarget(
   return { ok: true, addresses: answers.map(({ address }) => ({ address, family: isIP(address) })) };
 }
 
-/** @returns the answers, or what went wrong */
+/** @returns the addresses, or why the lookup failed */
 async function lookUp(
   hostname: string,
   lookup: Lookup,

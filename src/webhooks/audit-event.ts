@@ -8,7 +8,7 @@ import { enqueue } from './outbox.ts';
 
 const event = 'audit.recorded';
 
-/** Entries that one transaction sends (count). */
+/** Maximum number of entries that one transaction sends. */
 const maxBatch = 500;
 
 const payloadOf = ({ publisher_id: _publisher, ...entry }: AuditEntry): Buffer =>
@@ -55,9 +55,9 @@ export const auditRecorded: EventType = {
 };
 
 /**
- * Enqueues the event of each entry that was not sent yet, whichever process does it. Those of publishers without an
- * endpoint for it are passed over.
- * @returns how many were read
+ * Enqueues an event for each audit entry that was not sent yet. Any process may run it. Entries of publishers without
+ * an endpoint for the event are skipped.
+ * @returns the number of entries read
  */
 export async function sendAuditEvents(pool: pg.Pool, nowMs: number): Promise<number> {
   return transaction(pool, async (executor) => {

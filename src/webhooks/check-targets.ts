@@ -3,13 +3,13 @@ import type { Executor } from '../platform/db/pool.ts';
 import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 
-/** An endpoint whose URL cannot be called as things are. */
+/** An endpoint whose URL can't be called at the moment. */
 export type UnusableTarget = { endpointId: number; publisherId: number; host: string; problem: string };
 
-/** Endpoints checked (count): as many lookups are made. */
+/** Maximum number of endpoints checked, each with one lookup. */
 const maxChecked = 500;
 
-/** Looks up the hosts of the enabled endpoints as the dispatcher does; calls none. */
+/** Looks up the hosts of the enabled endpoints as the dispatcher does, without calling them. */
 export async function checkTargets(
   executor: Executor,
   rules: { allowHttp: boolean; allowNets: readonly Net[] },
@@ -19,13 +19,13 @@ export async function checkTargets(
     where enabled and deleted_at is null and not is_listener order by id limit ${maxChecked}`,
   );
   const lookup = createLookup();
-  const found = await Promise.all(
+  const problems = await Promise.all(
     rows.map(async ({ id, publisher_id: publisherId, url }): Promise<UnusableTarget[]> => {
       const problem = await problemOf(url, rules, lookup);
       return problem === null ? [] : [{ endpointId: id, publisherId, host: new URL(url).host, problem }];
     }),
   );
-  return { checked: rows.length, unusable: found.flat() };
+  return { checked: rows.length, unusable: problems.flat() };
 }
 
 async function problemOf(

@@ -6,7 +6,7 @@ const filterOptions = {
   status: text('LIST', 'pending, delivered, failed, held; several with commas'),
 };
 
-/** Deliveries, and webhooks on a developer's machine. */
+/** Commands for deliveries, and for webhooks on a developer's machine. */
 export const webhookCommands: readonly Command[] = [
   {
     name: 'listen',

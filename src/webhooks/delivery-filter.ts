@@ -8,7 +8,7 @@ type FilterFields = { event?: string; from?: string; to?: string; session_id?: s
 type Scope = { endpointId: number | null; statuses: readonly DeliveryStatus[] | null };
 
 /**
- * The filter of a request, limited to the caller's publisher.
+ * Reads the filter of a request, limited to the caller's publisher.
  * @throws AppError `invalid_request` for an invalid session or time
  */
 export function readFilter(
@@ -31,7 +31,7 @@ export function readFilter(
   };
 }
 
-/** Clamped to the range from the epoch to tomorrow, where all deliveries are. */
+/** Parses a time and clamps it to the range from the epoch to tomorrow, which contains all deliveries. */
 function timeOf(path: string, text: string, nowMs: number): number {
   const timeMs = Date.parse(text);
   if (Number.isNaN(timeMs) || !isDay(text.slice(0, 10))) throw invalid(path, 'must be a time');
@@ -45,7 +45,8 @@ const invalid = (path: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });
 
 /**
- * The id of a delivery in a path: a UUID, or the `webhook-id` of its attempts; null where no delivery can have it.
+ * Reads the id of a delivery in a path: a UUID, or the `webhook-id` of its attempts. Returns null if no delivery can
+ * have the id.
  */
 export function readDeliveryId(text: string, nowMs: number): string | null {
   const lower = text.toLowerCase();

@@ -21,7 +21,7 @@ export type LoggedDelivery = {
   redelivered_at: Date | null;
   erased_at: Date | null;
   next_attempt_at: Date | null;
-  /** Of the newest attempt. */
+  /** Result of the newest attempt. */
   last_status: number | null;
   last_error: string | null;
 };
@@ -36,7 +36,7 @@ const joins = `left join delivery_queue q on q.delivery_id = d.id
         order by generation desc limit 1
       ) a on true`;
 
-/** The deliveries with these keys, in their order. */
+/** Returns the deliveries with these keys, in the same order. */
 export async function readDeliveries(executor: Executor, keys: Page['keys']): Promise<LoggedDelivery[]> {
   const { rows } = await executor.query<LoggedDelivery>({
     text: `select ${deliveryColumns}
@@ -52,7 +52,7 @@ export async function readDeliveries(executor: Executor, keys: Page['keys']): Pr
 /** A delivery with its payload. */
 export type WholeDelivery = LoggedDelivery & { day: string; payload: Buffer };
 
-/** The publisher's delivery of that id; null when there is none. */
+/** Returns the publisher's delivery with an id, or null. */
 export async function findDelivery(executor: Executor, publisherId: number, id: string): Promise<WholeDelivery | null> {
   const { rows } = await executor.query<WholeDelivery>({
     text: `select ${deliveryColumns}, d.day::text as day, d.payload
@@ -64,7 +64,7 @@ export async function findDelivery(executor: Executor, publisherId: number, id: 
   return rows[0] ?? null;
 }
 
-/** One attempt, with the stored parts of its request and response. */
+/** An attempt, with the stored parts of its request and response. */
 export type Attempt = {
   number: number;
   started_at: Date;
@@ -82,7 +82,7 @@ export type Attempt = {
   next_attempt_at: Date | null;
 };
 
-/** Attempts shown of one delivery (count), the newest. */
+/** Maximum number of attempts shown for a delivery. The newest ones are shown. */
 const maxAttempts = 100;
 
 /** The newest attempts of a delivery, oldest first. */
@@ -100,7 +100,7 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
   return rows.reverse();
 }
 
-/** Whether a webhook of a publisher that was created since a time has been delivered. */
+/** Whether a webhook that was created for a publisher since a time has been delivered. */
 export async function hasDelivered(executor: Executor, publisherId: number, sinceMs: number): Promise<boolean> {
   const { rows } = await executor.query(
     `select from webhook_endpoints e cross join lateral (

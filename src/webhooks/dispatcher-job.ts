@@ -13,13 +13,13 @@ import type { DispatcherMetrics } from './metrics.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 import type { Sender } from './sender.ts';
 
-/** The longest call of an endpoint (milliseconds): a stopping worker lets it end if the shutdown limit allows. */
+/** Longest call of an endpoint, in milliseconds. A stopping worker lets it end if the shutdown limit allows. */
 const longestCallMs = 20_000;
 
 /**
- * The dispatcher's statements are planned once: a handful of rows, each found by an index, however large the tables
- * grow. Planned for the sizes of the moment, they would read a whole queue that was empty when the plan was made;
- * planned each time, a claim spends more time on its plan than on its work.
+ * Planner settings for the dispatcher's statements, which are planned once: each reads a few rows by index, however
+ * large the tables are. Plans for the current sizes would scan a whole queue that was empty when the plan was made;
+ * with a plan for each call, a claim would spend more time on planning than on execution.
  */
 const plannerSettings = {
   plan_cache_mode: 'force_generic_plan',
@@ -30,10 +30,10 @@ const plannerSettings = {
   jit: 'off',
 };
 
-/** One claims while another settles; one renews leases and parks (count). */
+/** Number of connections: one claims while another settles; the third renews leases and parks deliveries. */
 const connections = 3;
 
-/** The pool of the dispatcher alone. */
+/** Creates the dispatcher's own connection pool. */
 export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg.Pool =>
   createPool({
     url: databaseUrl,
@@ -43,7 +43,7 @@ export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg
     settings: plannerSettings,
   });
 
-/** What the dispatcher works with beside its pool. `now`: epoch milliseconds. */
+/** Dependencies of the dispatcher other than its pool. `now`: epoch milliseconds. */
 export type DispatcherDeps = {
   config: Config;
   dbHealth: DatabaseHealth;
@@ -56,7 +56,7 @@ export type DispatcherDeps = {
   now: () => number;
 };
 
-/** Starts the dispatcher of this process, with a pool of its own. */
+/** Starts the dispatcher of this process, with its own pool. */
 export async function startDispatcherJob(
   deps: DispatcherDeps,
   databaseUrl: ServerUrl,

@@ -16,16 +16,16 @@ import {
 } from './endpoint-store.ts';
 import { createEndpointSecret, createV1aKey } from './signature.ts';
 
-/** Which endpoint of whom, and when. */
+/** Identifies an endpoint of a publisher, with the time of the change. */
 export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number };
 
-/** What can be set of an endpoint. */
+/** Fields of an endpoint that can be set. */
 export type EndpointFields = EndpointSettings & { url: string; method: Method; enabled: boolean };
 
-/** Settings that are left out stay as they are; those of a new endpoint are the defaults. */
+/** Missing settings stay unchanged, or have their default in a new endpoint. */
 export type EndpointInput = Partial<EndpointSettings> & { url: string; method: Method; enabled: boolean };
 
-/** `secret` (`whsec_…`) only where the endpoint is new: it is shown once. */
+/** `secret` (`whsec_…`) is set only for a new endpoint; it is shown once. */
 export type Saved = { endpoint: Endpoint; secret: string | null };
 
 export const defaultSettings: EndpointSettings = {
@@ -41,7 +41,7 @@ export const defaultSettings: EndpointSettings = {
 };
 
 /**
- * Creates the default endpoint of an event, or changes it; a changed one keeps its secret.
+ * Creates the default endpoint of an event, or changes it. A changed endpoint keeps its secret.
  * @throws AppError `too_many_endpoints`
  */
 export async function saveEndpoint(
@@ -54,7 +54,7 @@ export async function saveEndpoint(
   const inserted =
     stored === null ? await insertEndpoint(executor, box, { ...input, publisherId, event, events: null, nowMs }) : null;
   if (inserted !== null) return inserted;
-  // Stored meanwhile: where a concurrent call was faster, its secret is the valid one.
+  // A concurrent call has stored the endpoint, so its secret is the valid one.
   return { endpoint: await updateEndpoint(executor, box, key, input), secret: null };
 }
 
@@ -80,9 +80,9 @@ type NewEndpoint = EndpointInput & {
 };
 
 /**
- * A removed default endpoint that is set again is a new one, with another secret and default settings. Its held
- * deliveries can be redelivered.
- * @returns null where the event has a default endpoint
+ * Inserts an endpoint. A removed default endpoint that is set again becomes a new one, with another secret and default
+ * settings. Its held deliveries can be redelivered.
+ * @returns null if the event has a default endpoint
  */
 async function insertEndpoint(
   executor: Executor,
@@ -142,9 +142,9 @@ const valuesOf = (fields: EndpointFields): unknown[] => [
 ];
 
 /**
- * Changes what is given and keeps the rest. Enabling clears the reason why it was disabled; disabling parks the pending
- * deliveries, which stay held.
- * @param events only of an endpoint that is no default endpoint
+ * Changes the given fields. Enabling clears the reason why it was disabled; disabling parks the pending deliveries,
+ * which stay held.
+ * @param events only for an endpoint that is not a default endpoint
  * @throws AppError `endpoint_not_found`
  */
 export async function updateEndpoint(
@@ -173,14 +173,14 @@ export async function updateEndpoint(
   return endpoint;
 }
 
-/** The delivery that an endpoint waited for, when its order was strict before, may be long gone. */
+/** Clears the wait of an endpoint: the delivery it waited for, when its order was strict, may no longer exist. */
 const forgetWait = (executor: Executor, endpointId: number) =>
   executor.query('update endpoint_health set not_before = null where endpoint_id = $1 and not_before is not null', [
     endpointId,
   ]);
 
 /**
- * Removes an endpoint: it gets no new deliveries, and its pending ones are held.
+ * Removes an endpoint. It gets no new deliveries, and its pending ones are held.
  * @throws AppError `endpoint_not_found`
  */
 export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<Endpoint> {
@@ -189,14 +189,14 @@ export async function removeEndpoint(executor: Executor, key: EndpointKey): Prom
   return removed;
 }
 
-/** Sends every endpoint whose URL matches a regular expression of PostgreSQL to another URL. */
+/** Redirects every endpoint whose URL matches a PostgreSQL regular expression to another URL. */
 export async function redirectEndpoints(executor: Executor, pattern: string, url: string): Promise<void> {
   await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);
 }
 
 /**
- * Removes endpoints that were never changed and were made with others of the same URL and description within
- * 10 seconds, as a program makes them.
+ * Removes endpoints that were never changed and that a program created with others of the same URL and description
+ * within 10 seconds.
  */
 export async function removeEndpointBursts(
   executor: Executor,
@@ -214,7 +214,7 @@ export async function removeEndpointBursts(
 }
 
 /**
- * Changes one endpoint. `set` is SQL over the columns; $3 is the time, $4 and on are `values`.
+ * Changes an endpoint. `set` is SQL for the columns; $3 is the time, `values` start at $4.
  * @throws AppError `endpoint_not_found`
  */
 export async function changeStored(

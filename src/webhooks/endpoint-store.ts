@@ -5,55 +5,55 @@ import type { Method } from './dispatcher/send/request.ts';
 import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
 import { headerContext, type SealedHeaders, type SealedSecrets, secretContext, v1aContext } from './signature.ts';
 
-/** Settings of an endpoint besides its URL and method. */
+/** Settings of an endpoint other than its URL and method. */
 export type EndpointSettings = {
-  /** What it is for, in the publisher's words; may be empty. */
+  /** Purpose of the endpoint, in the publisher's words; may be empty. */
   description: string;
-  /** Only events whose payload satisfies it; null: all. */
+  /** Condition on the payload of events, or null for all events. */
   filter: Condition | null;
-  /** Sent with each call. */
+  /** Custom headers of each call. */
   headers: SealedHeaders;
   deadlineMs: number;
-  /** Waits before each attempt, seconds; null: the default schedule. */
+  /** Waits before each attempt, in seconds, or null for the default schedule. */
   retryStepsS: number[] | null;
   maxInFlight: number;
-  /** Calls a second; null: no limit. */
+  /** Maximum number of calls per second, or null without a limit. */
   rateLimitPerS: number | null;
-  /** One delivery at a time, in the order of creation. */
+  /** Whether to send one delivery at a time, in the order of creation. */
   strictOrder: boolean;
-  /** Signs with ed25519, too. */
+  /** Whether to sign with ed25519 in addition. */
   signatureV1a: boolean;
 };
 
-/** Names an endpoint: the event of a default endpoint, or the id of any. */
+/** Reference to an endpoint: the event of a default endpoint, or the id of any endpoint. */
 export type EndpointRef = string | number;
 
-/** The most endpoints of a publisher (count). */
+/** Maximum number of endpoints of a publisher. */
 export const maxEndpoints = 20;
 
-/** Where a publisher receives events. */
+/** A URL where a publisher receives events. */
 export type Endpoint = EndpointSettings & {
   id: number;
-  /** Of a default endpoint: the {@link EventType} that it is for. */
+  /** {@link EventType} of a default endpoint, or null for others. */
   event: string | null;
-  /** The event types that it gets; of a default endpoint its event. */
+  /** Event types that the endpoint receives; for a default endpoint, its event. */
   events: string[];
   url: string;
   method: Method;
   enabled: boolean;
   /**
-   * Why it is not enabled, such as `gone`: the receiver answered 410. null while it is enabled, and when it was
-   * disabled by hand.
+   * Why it is disabled, such as `gone`: the receiver responded with 410. Null while it is enabled, or if it was
+   * disabled manually.
    */
   disabledReason: DisableReason | 'failing' | null;
-  /** null: not paused. */
+  /** null if it is not paused. */
   pausedAt: Date | null;
-  /** Deliveries a second until the backlog of a pause is delivered; null: no limit. */
+  /** Deliveries per second until the backlog of a pause is delivered, or null without a limit. */
   resumeRatePerS: number | null;
   createdAt: Date;
   updatedAt: Date;
   secrets: SealedSecrets;
-  /** How long the secret before the current one signs, too; null: it does not. */
+  /** End of the time in which the previous secret also signs, or null if it doesn't. */
   previousSecretUntil: Date | null;
   v1aKeySealed: Buffer | null;
 };
@@ -85,7 +85,7 @@ type Row = {
   v1a_key_sealed: Buffer | null;
 };
 
-/** The columns {@link endpointOf} reads. */
+/** Columns that {@link endpointOf} reads. */
 export const endpointColumns = `e.id, event, events, description, filter, url, method, enabled, disabled_reason,
   paused_at, resume_rate_per_s, headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order,
   signature_v1a, created_at, updated_at, secret_sealed, v1a_key_sealed,
@@ -120,10 +120,10 @@ export const endpointOf = (row: Row): Endpoint => ({
   v1aKeySealed: row.v1a_key_sealed,
 });
 
-/** The column that a reference names. */
+/** Column for a reference. */
 export const columnOf = (ref: EndpointRef): 'id' | 'event' => (typeof ref === 'number' ? 'id' : 'event');
 
-/** A publisher's endpoint; null: there is none. `lock`: locks its row. */
+/** Returns a publisher's endpoint, or null. `lock` locks its row. */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,
@@ -140,13 +140,13 @@ export async function findEndpoint(
 
 type Named = { description: string; event: string | null; url: string };
 
-/** How people call an endpoint: its description, else its event, else the host of its URL. */
+/** Display name of an endpoint: its description, else its event, else the host of its URL. */
 export const endpointName = ({ description, event, url }: Named): string => description || event || new URL(url).host;
 
-/** How an endpoint is called, and whether it is sent anything. */
+/** Display name and status of an endpoint. */
 export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
 
-/** The labels of a publisher's endpoints by id, removed ones too. */
+/** Labels of a publisher's endpoints by id, including removed ones. */
 export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
   const { rows } = await executor.query<Named & { id: number; status: EndpointLabel['status'] }>(
     `select id, description, event, url,
@@ -158,28 +158,28 @@ export async function readEndpointLabels(executor: Executor, publisherId: number
   return new Map(rows.map((row) => [row.id, { name: endpointName(row), status: row.status }]));
 }
 
-/** The state of an endpoint's calls and deliveries. */
+/** State of an endpoint's calls and deliveries. */
 export type EndpointHealth = {
   breakerOpenUntil: Date | null;
   lastSuccessAt: Date | null;
-  /** Since when no call succeeded; null: the last one did, or there was none. */
+  /** Time since which no call succeeded; null if the last call succeeded, or without calls. */
   failingSince: Date | null;
   failures: number;
-  /** Whether calls fail, as `endpoint.failing` says it. */
+  /** Whether calls fail, as defined for `endpoint.failing`. */
   failing: boolean;
   /** Pending and held deliveries, each counted up to {@link maxCounted}. */
   pending: number;
   held: number;
 };
 
-/** An endpoint is failing after so many failed calls in a row (count), or while its breaker is open. */
+/** An endpoint is failing after this many consecutive failed calls, or while its breaker is open. */
 const failingAfterFailures = 3;
 
-/** The condition in SQL. `row`: of `endpoint_health`. */
+/** SQL of that condition. `row` is a row of `endpoint_health`. */
 export const isFailing = (row: string): string =>
   `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
 
-/** How many endpoints of a publisher are failing. */
+/** Number of failing endpoints of a publisher. */
 export async function countFailing(executor: Executor, publisherId: number): Promise<number> {
   const { rows } = await executor.query<{ count: number }>({
     name: 'count_failing_endpoints',
@@ -190,7 +190,7 @@ export async function countFailing(executor: Executor, publisherId: number): Pro
   return rows[0]?.count ?? 0;
 }
 
-/** Deliveries of one endpoint that are counted for its state (count). */
+/** Maximum number of deliveries that are counted for the state of an endpoint. */
 const maxCounted = 10_000;
 
 type HealthRow = {
@@ -204,7 +204,7 @@ type HealthRow = {
   held: number;
 };
 
-/** A publisher's endpoints and their state, in the order of creation. `ref` null: all. */
+/** Lists a publisher's endpoints with their state, in the order of creation. `ref` null: all. */
 export async function listEndpoints(
   executor: Executor,
   publisherId: number,
@@ -255,7 +255,7 @@ export async function hasEndpoint(executor: Executor, publisherId: number): Prom
 const ofEndpoint = (column: string, context: string): SealedColumn =>
   sealedColumn({ table: 'webhook_endpoints', column, key: ['id'], context: () => context });
 
-/** The values of the endpoints' own headers; a key is endpoint and name. */
+/** Values of the endpoints' own headers; a key consists of endpoint and name. */
 const headers: SealedColumn = {
   name: 'webhook_endpoints.headers',
   context: ([, name]) => headerContext(String(name)),
@@ -277,7 +277,7 @@ const headers: SealedColumn = {
   },
 };
 
-/** What endpoints keep sealed: secrets, keys and headers. */
+/** Sealed columns of endpoints: secrets, keys and headers. */
 export const sealedEndpointColumns: readonly SealedColumn[] = [
   ofEndpoint('secret_sealed', secretContext),
   ofEndpoint('previous_secret_sealed', secretContext),

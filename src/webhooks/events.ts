@@ -3,33 +3,33 @@ import type { Publisher } from '../catalog/types.ts';
 
 import { AppError } from '../platform/errors.ts';
 
-/** What a sample payload is built from. `nowMs`: epoch milliseconds. */
+/** Input of a sample payload. `nowMs`: epoch milliseconds. */
 export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: number };
 
-/** Version of the payload schemas. New fields may be added to a version; nothing of it is removed or changed. */
+/** Version of the payload schemas. A version may get new fields; existing fields are never removed or changed. */
 export const schemaVersion = 1;
 
-/** An event that publishers can subscribe to. The module that causes it exports its type. */
+/** An event that publishers can subscribe to. The module that raises it exports its type. */
 export type EventType = {
   /** Identifier in `webhook_endpoints.event`, `perkwire-event` and URLs, such as `usp.selection`. */
   name: string;
-  /** Short title and one sentence for users. */
+  /** Short title, and one sentence for users. */
   title: string;
   description: string;
-  /** Of the service itself, not of a user's activity. */
+  /** Whether the event is about the service itself, not about a user's activity. */
   isOperational?: true;
-  /** Listeners get it only where they name it. */
+  /** Whether listeners receive it only if they name it. */
   isNamedOnly?: true;
   /** JSON schema of the payload. */
   payload: TSchema;
   /**
-   * The payload of Test Endpoint: invented data, written by the code that builds real payloads, so that every field is
-   * there. Its links carry no valid token.
+   * Builds the payload of Test Endpoint: invented data, built by the code of real payloads, so that no field is
+   * missing. Its links contain no valid token.
    */
   sample: (context: SampleContext) => Buffer;
 };
 
-/** The registered event types by name, in the order of registration. */
+/** Registered event types by name, in the order of registration. */
 export type EventTypes = ReadonlyMap<string, EventType>;
 
 export const registerEventTypes = (types: readonly EventType[]): EventTypes =>

@@ -71,9 +71,10 @@ export const webhookJobs = (deps: DispatcherDeps & { pool: pg.Pool }, databaseUr
 ];
 
 /**
- * Deliveries are kept RETENTION_DELIVERY_DAYS. A day is kept for longer while one of its deliveries is queued, such as
- * that of a paused endpoint, but not beyond twice that time: what is still queued then is counted as `discarded`.
- * A removed endpoint goes with the last of its deliveries; that of an event stays, as it may be set again.
+ * Deletes deliveries after RETENTION_DELIVERY_DAYS. A day is kept longer while one of its deliveries is queued, such as
+ * that of a paused endpoint, but at most twice that time. Deliveries that are still queued then are counted as
+ * `discarded`. A removed endpoint is deleted with the last of its deliveries; a default endpoint stays, as it may be
+ * set again.
  */
 export const applyWebhookRetention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
   const discardBefore = dayOf(nowMs - 2 * retentionDeliveryDays * dayMs);
@@ -91,7 +92,7 @@ export const applyWebhookRetention: RetentionStep = async (pool, { retentionDeli
   );
   await pool.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);
   await pool.query(
-    // A budget of a campaign's whole life stays reached: its row remembers that this was told.
+    // A lifetime budget of a campaign stays reached, so its row must remember that the event was sent.
     `delete from operational_events where raised_at is null and sent_at < $1::date - interval '60 days'
       and not (event = 'campaign.budget_reached' and subject like '% lifetime%')`,
     [keepFrom],

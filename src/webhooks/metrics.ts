@@ -62,7 +62,7 @@ export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
 
 const maxAgeMs = 15_000;
 const reconciliationMaxAgeMs = 300_000;
-/** Deliveries created within this time are reconciled. */
+/** Days back for which deliveries are reconciled. */
 const reconciledDays = 2;
 
 const endpointStates = `
@@ -73,7 +73,10 @@ const endpointStates = `
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
   where e.deleted_at is null`;
 
-/** What is pending is in the queue. Redeliveries, mostly few, are counted in the index of the queue's lanes. */
+/**
+ * Pending deliveries are the rows of the queue. Redeliveries, of which there are mostly few, are counted by the index
+ * of the queue's lanes.
+ */
 const waitingSql = `
   select state, count::float8 from (${openStatesSql}) counts
   cross join lateral (select count(*) as redeliveries from delivery_queue where lane = 'redelivery') queue
@@ -85,7 +88,7 @@ const inTroubleSql = `
   select state, count::float8 from (${openStatesSql}) counts
   cross join lateral (values ('failed', failed), ('held', held)) as by (state, count)`;
 
-/** One index probe for each endpoint, however long its queue is. */
+/** One index lookup for each endpoint, however long its queue is. */
 const overdueSql = `
   select coalesce(max(extract(epoch from now() - oldest.due_at)), 0)::float8 as overdue_s
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
@@ -96,7 +99,9 @@ const overdueSql = `
   ) oldest
   where e.deleted_at is null and ${mayBeCalled}`;
 
-/** Gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints. */
+/**
+ * Registers gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints.
+ */
 export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
   const byState =
     (text: string, values: unknown[] = []) =>
@@ -104,7 +109,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       const { rows } = await pool.query<{ state: string; count: number }>(text, values);
       return rows.map(({ state, count }) => ({ label: state, value: count }));
     };
-  /** Counts rows of `from` by state; states without any are 0, not absent. */
+  /** Counts rows of `from` by state; states without rows are 0, not absent. */
   const counted = (states: readonly string[], from: string) =>
     byState(
       `select state, count(found)::int as count
@@ -116,7 +121,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       name: 'perkwire_webhook_queue',
       help: 'Deliveries waiting, by lane.',
       labelName: 'lane',
-      // The label keeps the name that the routes of redeliveries have.
+      // The label has the name that the routes of redeliveries use.
       read: byState(waitingSql),
     },
     {

@@ -31,10 +31,10 @@ import { createFetchFile } from './url-rules.ts';
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type WebhooksDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
-export function createWebhooks({ platform, catalog, accounts }: Needs) {
+export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
   const { config, metrics, pool, dbHealth, logger, tracing, secretBox, now } = platform.deps;
   const outgoing = {
     allowNets: config.webhookAllowNets,
@@ -71,12 +71,12 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       exports: { webhooks: exportDeliveries },
     },
     routes: async (app: App, { events }: { events: EventTypes }) => {
-      const given = { ...deps, events };
-      await app.register(payloadRoutes, given);
-      await app.register(endpointRoutes, given);
-      await app.register(listenRoutes, { ...given, ...delivery, checkKey });
-      await app.register(deliveryRoutes, given);
-      await app.register(redeliveryRoutes, given);
+      const routeDeps = { ...deps, events };
+      await app.register(payloadRoutes, routeDeps);
+      await app.register(endpointRoutes, routeDeps);
+      await app.register(listenRoutes, { ...routeDeps, ...delivery, checkKey });
+      await app.register(deliveryRoutes, routeDeps);
+      await app.register(redeliveryRoutes, routeDeps);
     },
     pages: (app: App, shell: Shell, contributions: { events: EventTypes; management: ManagementClient }) => {
       const services = {

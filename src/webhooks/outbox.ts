@@ -16,32 +16,32 @@ export type OutboxEvent = {
   pubUserId: string | null;
   dev: boolean;
   /**
-   * Builds the JSON text in UTF-8; these bytes are stored, signed and sent. Called once for an event that has an
-   * endpoint. GET calls and macros in the endpoint's URL read its fields, and custom keys in an object named `payload`.
+   * Builds the JSON text in UTF-8; these bytes are stored, signed and sent. It is called once for an event with an
+   * endpoint. GET calls and macros in the endpoint's URL read its fields, and custom keys in its object `payload`.
    */
   payload: () => Buffer;
   /** Epoch milliseconds. */
   nowMs: number;
-  /** Id of the delivery (UUIDv7), where a repetition must not create a second one; default: a new one. */
+  /** Id of the delivery (UUIDv7), if a repetition must not create a second one. The default is a new id. */
   id?: string;
-  /** The operation that causes it, in the form of W3C Trace Context; its attempts belong to the same trace. */
+  /** W3C trace context of the operation that causes it; its attempts belong to the same trace. */
   traceparent?: string | null;
-  /** An endpoint that does not get it, because it is about that endpoint. */
+  /** Endpoint that does not receive the event, because the event is about it. */
   exceptEndpointId?: number;
-  /** The only endpoints that may get it: of an event that is made up for them. */
+  /** Endpoints that may receive the event, if it was made for them. */
   onlyEndpointIds?: readonly number[];
-  /** Id of the row without which there is no delivery, where `deliverySql` has such rows. */
+  /** Id of the row that must exist for a delivery, if `deliverySql` has such rows. */
   causeId?: string;
 };
 
-/** An endpoint that events go to. */
+/** An endpoint that receives events. */
 export type Target = {
   id: number;
   publisher_id: number;
-  /** Of a default endpoint. */
+  /** Event of a default endpoint. */
   event: string | null;
   events: string[];
-  /** JSON of a condition on the payload; null: every event. */
+  /** JSON of a condition on the payload, or null for every event. */
   filter: string | null;
 };
 
@@ -49,9 +49,10 @@ export type Target = {
 export type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buffer };
 
 /**
- * Creates a delivery of each event to each endpoint of the publisher that is configured for it and whose filter lets it
- * through; held where the endpoint is disabled. Must run in the transaction that writes what the event reports: both
- * are written, or neither. Takes many events at once, in two statements. Workers are told after the commit.
+ * Creates a delivery of each event to each endpoint of the publisher that is configured for it and whose filter
+ * matches; the delivery is held if the endpoint is disabled. Must run in the transaction that writes the fact behind
+ * the event, so that both are written or neither. Takes many events at once, in two statements. Workers are notified
+ * after the commit.
  * @returns the ids of the deliveries, UUIDv7
  */
 export async function enqueue(executor: Transaction, events: readonly OutboxEvent[]): Promise<string[]> {
@@ -64,8 +65,8 @@ export async function enqueue(executor: Transaction, events: readonly OutboxEven
 }
 
 /**
- * The deliveries that an event causes, for `deliverySql`. The payload is built where there is an endpoint, and parsed
- * where there is a filter: once.
+ * Returns the deliveries that an event causes, for `deliverySql`. The payload is built only if there is an endpoint,
+ * and parsed once if there is a filter.
  */
 export function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery[] {
   const own = targets.filter(
@@ -83,7 +84,10 @@ export function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): D
     .map((target) => ({ target, source, id: idOf(source, target), payload }));
 }
 
-/** Where a repetition must not create a second delivery, each endpoint has an id of its own, derived from the given. */
+/**
+ * Returns the id of a delivery. If a repetition must not create a second one, the id is derived from the given id and
+ * the endpoint.
+ */
 function idOf({ id, nowMs }: OutboxEvent, target: Target): string {
   if (id === undefined) return newUuid7(nowMs);
   if (target.event !== null) return id;
@@ -105,7 +109,7 @@ order by id`,
 
 const targetColumns = 'id, publisher_id, event, coalesce(events, array[event]) as events, filter::text as filter';
 
-/** SQL of a publisher's targets for an event, as a JSON list or null: for a statement that reads more than these. */
+/** SQL of a publisher's targets for an event, as a JSON list or null, for use in a larger statement. */
 export const targetsSql = (publisherId: string, event: string): string => `(
   select json_agg(target order by target.id) from (
     select ${targetColumns} from webhook_endpoints e
@@ -116,12 +120,12 @@ export const targetsSql = (publisherId: string, event: string): string => `(
 const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(values)];
 
 /**
- * SQL of a `with` list that stores deliveries; `queued` has the endpoints that have some to claim now. An endpoint that
- * was deleted since its targets were read gets none; the share lock delays every change of one, so that no delivery
- * misses it. A payload is sent to the database once, however many endpoints get it. Due at the earlier of both clocks,
- * so that no difference between them delays the first attempt.
+ * SQL of a `with` list that stores deliveries; `queued` has the endpoints with deliveries to claim now. An endpoint
+ * that was deleted since its targets were read gets none; the share lock delays changes of endpoints, so that no
+ * delivery misses one. A payload is sent to the database once, however many endpoints receive it. A delivery is due at
+ * the earlier of both clocks, so that a difference between them never delays the first attempt.
  * @param first number of the first parameter; the values are `deliveryValues`
- * @param causes name of an earlier list with the column `id`: a delivery is stored where its `causeId` is among them
+ * @param causes name of an earlier list with the column `id`: a delivery is stored if its `causeId` is in it
  */
 export const deliverySql = (first: number, causes?: string): string => {
   const types = [
@@ -129,7 +133,7 @@ export const deliverySql = (first: number, causes?: string): string => {
     ...['timestamptz[]', 'uuid[]', 'text[]', 'bytea[]'],
   ];
   const parameters = types.map((type, index) => `$${first + index}::${type}`);
-  // Counting makes the rows of `causes` come before the lock, whatever plan is chosen.
+  // Counting makes PostgreSQL compute `causes` before the lock, in any plan.
   const isCaused = causes === undefined ? '' : `and (select count(*) from ${causes}) > 0`;
   return `locked as materialized (
   select id, enabled from webhook_endpoints
@@ -160,7 +164,7 @@ export const deliverySql = (first: number, causes?: string): string => {
 )`;
 };
 
-/** The values of `deliverySql`, in its order. */
+/** Values of `deliverySql`, in order. */
 export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
   const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
   const payloads = distinct(column(({ payload }) => payload));
@@ -184,7 +188,7 @@ export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
 
 const insertStatement = `with ${deliverySql(1)} select distinct endpoint_id from queued`;
 
-/** Stores deliveries in the transaction of their cause. @returns the endpoints that have some to claim now */
+/** Stores deliveries in the transaction of their cause. @returns the endpoints with deliveries to claim now */
 export async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
   if (deliveries.length === 0) return [];
   const { rows } = await executor.query<{ endpoint_id: number }>({
@@ -196,12 +200,15 @@ export async function insertDeliveries(executor: Executor, deliveries: readonly 
 }
 
 /**
- * NOTIFY channel that wakes the workers, sent after the commit that queues deliveries. The payload names endpoints by
- * their ids, separated by blanks; without any, workers scan the queue.
+ * NOTIFY channel that wakes the workers, sent after the commit that queues deliveries. The payload lists endpoint ids,
+ * separated by blanks; an empty payload makes workers scan the queue.
  */
 export const outboxChannel = 'perkwire_outbox';
 
-/** Characters of a payload (PostgreSQL: 8,000 bytes). Ids cut off are found by the next scan. */
+/**
+ * Maximum length of a payload in characters (PostgreSQL allows 8,000 bytes). The next scan finds endpoints that were
+ * cut off.
+ */
 const maxPayloadLength = 7000;
 
 /** Makes all workers scan the queue. */
@@ -209,18 +216,21 @@ export async function wakeWorkers(executor: Executor): Promise<void> {
   await executor.query("select pg_notify($1, '')", [outboxChannel]);
 }
 
-/** The endpoint ids in a payload; everyone with access to the database can send one, so anything else is ignored. */
+/**
+ * Reads the endpoint ids in a payload. Anyone with access to the database can send one, so everything else is ignored.
+ */
 export const endpointIdsOf = (payload: string): number[] => payload.split(' ').map(Number).filter(isEndpointId);
 
 const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
-/** Endpoints to be named to the workers, by pool; present while a notification is under way. */
+/** Endpoints to notify workers about, by pool; present while a notification is being sent. */
 const pending = new WeakMap<pg.Pool, Set<number>>();
 
 /**
- * Tells the workers of endpoints that have deliveries to claim, after the commit. What is told while a notification is
- * under way goes with the next one. A transaction that notifies commits alone in the whole cluster, so this one holds
- * nothing else and does not wait for the disk. One that is lost costs the time to the next scan, at most a second.
+ * Notifies workers, after the commit, of endpoints that have deliveries to claim. Ids that arrive during a notification
+ * go with the next one. A transaction that notifies blocks other such commits in the whole cluster, so this one
+ * contains nothing else and does not wait for the disk. A lost notification costs the time to the next scan, at most a
+ * second.
  */
 export function tellWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;
@@ -244,7 +254,7 @@ async function notifyPending(pool: pg.Pool, ids: Set<number>): Promise<void> {
       });
     }
   } catch {
-    // The next scan finds the deliveries.
+    // The next scan will find the deliveries.
   } finally {
     pending.delete(pool);
   }

@@ -3,7 +3,7 @@ import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 import type { OutboxEvent } from './outbox.ts';
 
-/** Of past deliveries, every which one took a second attempt (count). */
+/** Every nth past delivery took a second attempt. */
 const retriedEvery = 25;
 
 const insertSql = `
@@ -38,8 +38,8 @@ with given as (
 ${countMoves('select publisher_id, day, null as was, status as became from created')}`;
 
 /**
- * Records deliveries of the past as delivered to the endpoint of their event, where there is one: made-up history, of
- * which nothing is sent. All of one publisher and event.
+ * Records deliveries of the past as delivered to the endpoint of their event, if there is one. It writes made-up
+ * history and sends nothing. All events must have the same publisher and type.
  */
 export async function recordPastDeliveries(executor: Transaction, events: readonly OutboxEvent[]): Promise<void> {
   const [first] = events;

@@ -14,13 +14,13 @@ import { createSigner, macLength, type Signer } from '../platform/security/track
  * (docs/reference/webhooks.md#webhook-events).
  */
 export type PayloadLinks = {
-  /** An absolute URL, good for 72 hours from `nowMs` (epoch milliseconds). */
+  /** Returns an absolute URL, valid for 72 hours from `nowMs` (epoch milliseconds). */
   url: (deliveryId: string, nowMs: number) => string;
-  /** The delivery a link's token names; null when the token is not ours or has expired. */
+  /** Returns the delivery that a token names; null if the token is not ours or has expired. */
   read: (token: string, nowMs: number) => { deliveryId: string } | null;
 };
 
-/** Purpose of the signer these links need. */
+/** Signing purpose of these links. */
 export const payloadLinkPurpose = 'payload-link';
 
 const payloadPath = '/webhooks/v1/payload';
@@ -60,7 +60,7 @@ const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'T
 
 type PayloadDeps = { config: Config; pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
 
-/** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
+/** Route of `payload_url` in GET webhooks: returns the exact bytes that the signature covers. */
 export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PayloadDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);

@@ -4,10 +4,10 @@ import { buildOperationalPayload } from './operational/event-types.ts';
 import { enqueue, type OutboxEvent } from './outbox.ts';
 import type { OperationalEvent } from './raise-events.ts';
 
-/** Events sent by one transaction (count). */
+/** Maximum number of events per transaction. */
 const maxBatch = 100;
 
-/** An event as it is sent, with what names its subject. */
+/** An event to send, with its subject. */
 export type SentEvent = {
   publisherId: number;
   event: OperationalEvent;
@@ -15,7 +15,7 @@ export type SentEvent = {
   data: Readonly<Record<string, unknown>>;
 };
 
-type Row = {
+type OperationalEventRow = {
   publisher_id: number;
   event: OperationalEvent;
   subject: string;
@@ -24,17 +24,17 @@ type Row = {
 };
 
 /**
- * Enqueues the operational events that were raised, each subject's at most once an hour, whichever process does it.
- * What is raised within the hour is sent at its end, as one event with their count. Of an endpoint all others hear.
- * @param onSent another outlet, told in the same transaction
- * @returns how many
+ * Enqueues the raised operational events, at most one per subject and hour. Any process may run it. Further events of
+ * that hour are sent at its end, as one event with their count. Events about an endpoint go to all other endpoints.
+ * @param onSent another outlet, called in the same transaction
+ * @returns the number of events
  */
 export async function sendOperationalEvents(
   pool: pg.Pool,
   nowMs: number,
   onSent?: (executor: Executor, events: readonly SentEvent[]) => Promise<void>,
 ): Promise<number> {
-  const toOutbox = ({ publisher_id, event, data, count }: Row): OutboxEvent => ({
+  const toOutbox = ({ publisher_id, event, data, count }: OperationalEventRow): OutboxEvent => ({
     publisherId: publisher_id,
     event,
     sessionId: null,
@@ -45,7 +45,7 @@ export async function sendOperationalEvents(
     ...(data.endpoint_id !== undefined && { exceptEndpointId: data.endpoint_id }),
   });
   return transaction(pool, async (executor) => {
-    const { rows } = await executor.query<Row>(
+    const { rows } = await executor.query<OperationalEventRow>(
       `update operational_events o set raised_at = null, sent_at = $1::timestamptz
       from (
         select publisher_id, event, subject from operational_events

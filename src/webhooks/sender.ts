@@ -16,27 +16,27 @@ import {
 } from './dispatcher/send/result.ts';
 
 export type SenderOptions = {
-  /** Host names to addresses (default: DNS). */
+  /** Resolves host names to addresses (default: DNS). */
   lookup?: Lookup;
-  /** Nets that may be called although they are not public. */
+  /** Networks that may be called although they are not public. */
   allowNets: readonly Net[];
   /** Whether `http:` may be called. */
   allowHttp: boolean;
   userAgent: string;
-  /** Limit of TCP and TLS set-up (default 5,000). */
+  /** Timeout of TCP and TLS setup in milliseconds (default 5,000). */
   connectTimeoutMs?: number;
-  /** Bytes of a response body that are kept (default 16,384). */
+  /** Maximum number of stored bytes of a response body (default 16,384). */
   maxResponseBytes?: number;
-  /** Certificate authorities in PEM that are trusted instead of the built-in ones. */
+  /** Certificate authorities in PEM that replace the built-in ones. */
   ca?: string;
-  /** What all calls go through (default: nothing). */
+  /** Proxy for all calls (default: none). */
   proxy?: HttpProxy | null;
-  /** Milliseconds from any origin, never going back (default: `performance.now`). */
+  /** Monotonic time in milliseconds (default: `performance.now`). */
   now?: () => number;
 };
 
 export type Sender = {
-  /** Makes one call. Never rejects, never follows a redirect, never attempts twice. */
+  /** Makes one call. Never rejects, follows redirects or repeats the call. */
   send: (request: SendRequest) => Promise<SendResult>;
   /** Ends calls in flight as `local` and closes every connection. */
   close: () => Promise<void>;
@@ -44,18 +44,18 @@ export type Sender = {
 
 const monotonicMs = (): number => performance.now();
 
-/** Origins with vetted addresses whose idle connections are kept (count). */
+/** Maximum number of pools with idle connections. */
 const maxPools = 256;
-/** Headers of the transport. Without `accept-encoding` bodies come uncompressed. */
+/** Headers of the transport. Without `accept-encoding`, bodies arrive uncompressed. */
 const transportHeaders = new Set(
   `accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding
    upgrade`.split(/\s+/),
 );
 
 /**
- * Calls webhook URLs. Every call resolves its host once and vets all addresses; its connection can only be made to
- * those. Connections are pooled by origin **and** vetted addresses, so that a name that resolves elsewhere later never
- * gets a connection made for other addresses.
+ * Creates a sender for webhook URLs. Each call resolves its host once and vets all addresses; its connection can only
+ * use these. Connections are pooled by origin **and** vetted addresses, so that a name that later resolves to other
+ * addresses never gets a connection to the old ones.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowNets, now = monotonicMs, maxResponseBytes = maxKeptBytes } = options;
@@ -65,7 +65,7 @@ export function createSender(options: SenderOptions): Sender {
   const inFlight = new Set<() => void>();
   let closed = false;
 
-  /** @returns the vetted addresses, or why there are none */
+  /** @returns the vetted addresses, or the reason why there are none */
   const resolve = async (url: URL, deadline: Promise<Failure>, clock: Clock): Promise<Resolved | Outcome> => {
     const target = await Promise.race([deadline, resolveTarget(url, { lookup, allowNets })]);
     clock.timing.dnsMs = clock.elapsedMs();
@@ -89,7 +89,7 @@ export function createSender(options: SenderOptions): Sender {
     const answer = await Promise.race([deadline, response]);
     clock.timing.connectMs = connection.connectMs;
     clock.timing.tlsMs = connection.tlsMs;
-    // A connection whose response was not read to its end is closed.
+    // Close a connection whose response was not read to its end.
     pool.release(connection, answer.kind === 'response' && !answer.truncated);
     const { remoteAddress } = connection;
     return answer.kind === 'response' || remoteAddress !== '' ? { remoteAddress, ...answer } : answer;
@@ -122,15 +122,15 @@ type Outcome =
   | (Failure & { remoteAddress?: string })
   | { kind: 'blocked'; reason: BlockReason };
 
-/** The connection pools of a sender, one for each origin and list of addresses. */
+/** Creates the connection pools of a sender, one for each origin and list of addresses. */
 function createPools({ connectTimeoutMs = 5000, ca, proxy = null }: SenderOptions, now: () => number) {
   const connections = new Set<Connection>();
   const pools = new LRUCache<string, ConnectionPool>({ max: maxPools, dispose: (pool) => pool.retire() });
   return {
     poolFor: (url: URL, addresses: ResolvedAddress[]): ConnectionPool => {
       const key = [url.origin, ...addresses.map(({ address }) => address).sort()].join(' ');
-      const known = pools.get(key);
-      if (known !== undefined) return known;
+      const existing = pools.get(key);
+      if (existing !== undefined) return existing;
       const pool = createConnectionPool({ url, addresses, connectTimeoutMs, ca, proxy, now, connections });
       pools.set(key, pool);
       return pool;
@@ -155,7 +155,7 @@ function startClock(now: () => number): Clock {
   };
 }
 
-/** `reached` resolves when the call has to end; `clear` ends the watch. */
+/** `reached` resolves when the call has to end; `clear` stops the timer. */
 type Deadline = { reached: Promise<Failure>; clear: () => void };
 
 /** Ends a call early: at its deadline, by its signal, or by a function in `inFlight` when the sender closes. */

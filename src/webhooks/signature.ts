@@ -9,9 +9,7 @@ import {
 } from 'node:crypto';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
-/**
- * What a signature covers. `timestampS` is epoch seconds, as sent in `webhook-timestamp`; `id` as sent in `webhook-id`.
- */
+/** Input of a signature. `timestampS` is epoch seconds, as in `webhook-timestamp`; `id` is as in `webhook-id`. */
 export type SignedMessage = {
   id: string;
   timestampS: number;
@@ -26,10 +24,10 @@ const minSecretBytes = 24;
 const maxSecretBytes = 64;
 
 /**
- * The `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by spaces, so
- * that a receiver that knows any one of them can verify during a rotation; then one `v1a,<base64 ed25519>` per key.
- * Signed are the bytes `id.timestamp.` and the body as sent.
- * @throws when there is no secret, or the timestamp is not in whole seconds
+ * Returns the `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by
+ * spaces, so that a receiver that knows any of them can verify during a rotation; then one `v1a,<base64 ed25519>` per
+ * key. The signed content is `id.timestamp.` and the body as sent.
+ * @throws if there is no secret, or the timestamp is not in whole seconds
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
 export function sign({ id, timestampS, body, secrets, v1aKeys = [] }: SignedMessage): string {
@@ -43,19 +41,19 @@ export function sign({ id, timestampS, body, secrets, v1aKeys = [] }: SignedMess
   return [...hmacs, ...signV1a(head, body, v1aKeys)].join(' ');
 }
 
-/** A new endpoint secret: `whsec_` and 32 random bytes in base64. */
+/** Generates an endpoint secret: `whsec_` and 32 random bytes in base64. */
 export const newSecret = (): string => prefix + randomBytes(32).toString('base64');
 
 /**
- * The key inside a secret of the form `whsec_<base64>`.
+ * Decodes the key in a secret of the form `whsec_<base64>`.
  * @returns 24–64 bytes
- * @throws when the text has another form or length; the message never holds the secret
+ * @throws if the text has another form or length; the message never contains the secret
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
 export function secretBytes(secret: string): Buffer {
   const encoded = secret.startsWith(prefix) ? secret.slice(prefix.length) : '';
   const bytes = Buffer.from(encoded, 'base64');
-  // Buffer skips what is not base64; only text that it writes back the same was base64 throughout.
+  // Buffer skips invalid base64 characters, so encode the bytes again to check that all of the text was valid.
   if (encoded === '' || bytes.toString('base64') !== encoded)
     throw new Error('a webhook secret has the form whsec_<base64>');
   if (bytes.length < minSecretBytes || bytes.length > maxSecretBytes) {
@@ -67,10 +65,10 @@ export function secretBytes(secret: string): Buffer {
 const v1aSecretPrefix = 'whsk_';
 const v1aPublicPrefix = 'whpk_';
 const v1aKeyBytes = 32;
-/** What comes before the 32 bytes of an ed25519 key in DER (RFC 8410). */
+/** DER prefix of the 32 bytes of an ed25519 key (RFC 8410). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** A new ed25519 key: `whsk_` and in base64 its seed (32 bytes) with the public key (32 bytes) behind it. */
+/** Generates an ed25519 key: `whsk_`, and in base64 its seed (32 bytes) followed by the public key (32 bytes). */
 export function newV1aKey(): string {
   const { privateKey } = generateKeyPairSync('ed25519');
   const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-v1aKeyBytes);
@@ -78,8 +76,8 @@ export function newV1aKey(): string {
 }
 
 /**
- * The key inside `whsk_<base64>`.
- * @throws when the text has another form; the message never holds the key
+ * Decodes the key in `whsk_<base64>`.
+ * @throws if the text has another form; the message never contains the key
  */
 export function v1aKeyOf(text: string): KeyObject {
   const bytes = Buffer.from(text.startsWith(v1aSecretPrefix) ? text.slice(v1aSecretPrefix.length) : '', 'base64');
@@ -94,10 +92,10 @@ export function v1aKeyOf(text: string): KeyObject {
   return key;
 }
 
-/** What receivers verify with: `whpk_` and the 32 bytes of the public key in base64. */
+/** Returns the public key for receivers: `whpk_` and its 32 bytes in base64. */
 export const publicV1aKey = (key: KeyObject): string => v1aPublicPrefix + rawPublicKey(key).toString('base64');
 
-/** One `v1a,<base64>` for each key, over `head` and the body. @see Standard Webhooks 1.0, "Signature scheme" */
+/** Returns one `v1a,<base64>` for each key, over `head` and the body. @see Standard Webhooks 1.0, "Signature scheme" */
 function signV1a(head: string, body: Buffer, keys: readonly KeyObject[]): string[] {
   if (keys.length === 0) return [];
   const message = Buffer.concat([Buffer.from(head), body]);
@@ -111,40 +109,40 @@ export const secretContext = 'webhook-secret';
 export const v1aContext = 'webhook-v1a-key';
 export const headerContext = (name: string): string => `webhook-header ${name}`;
 
-/** The sealed secrets of an endpoint: the one that signs, and during a rotation the one before it. */
+/** Sealed secrets of an endpoint: the current one, and during a rotation the previous one. */
 export type SealedSecrets = { current: Buffer; previous: Buffer | null };
 
-/** A new secret as it is shown once (`whsec_…`) and as it is stored. */
+/** Creates a secret: as shown once (`whsec_…`) and as stored. */
 export function createEndpointSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = newSecret();
   return { secret, sealed: box.seal(secret, secretContext) };
 }
 
 /**
- * The keys to sign with, the current one first.
- * @throws when a secret was sealed with another SECRETS_KEY
+ * Opens the keys to sign with, the current one first.
+ * @throws if a secret was sealed with another SECRETS_KEY
  */
 export const openSecrets = (box: SecretBox, { current, previous }: SealedSecrets): Buffer[] =>
   [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, secretContext)));
 
-/** A new ed25519 key: its public half as it is shown (`whpk_…`), and the key as it is stored. */
+/** Creates an ed25519 key: its public half as shown (`whpk_…`), and the key as stored. */
 export function createV1aKey(box: SecretBox): { publicKey: string; sealed: Buffer } {
   const key = newV1aKey();
   return { publicKey: publicV1aKey(v1aKeyOf(key)), sealed: box.seal(key, v1aContext) };
 }
 
 /**
- * The ed25519 keys to sign with.
- * @throws when a key was sealed with another SECRETS_KEY
+ * Opens the ed25519 keys to sign with.
+ * @throws if a key was sealed with another SECRETS_KEY
  */
 export const openV1aKeys = (box: SecretBox, sealed: readonly Buffer[]): KeyObject[] =>
-  sealed.map((one) => v1aKeyOf(box.open(one, v1aContext)));
+  sealed.map((key) => v1aKeyOf(box.open(key, v1aContext)));
 
-/** The public half of a stored key, for receivers. */
+/** Returns the public half of a stored key, for receivers. */
 export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string =>
   publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));
 
-/** An endpoint's own headers as they are stored: names in lower case; values encrypted, as they may be credentials. */
+/** An endpoint's own headers as stored: names in lower case; values encrypted, as they may be credentials. */
 export type SealedHeaders = Readonly<Record<string, string>>;
 
 export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, string>>): SealedHeaders =>
@@ -152,7 +150,7 @@ export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, str
     Object.entries(headers).map(([name, value]) => [name, box.seal(value, headerContext(name)).toString('base64')]),
   );
 
-/** @throws when a value was sealed with another SECRETS_KEY */
+/** @throws if a value was sealed with another SECRETS_KEY */
 export const openHeaders = (box: SecretBox, headers: SealedHeaders): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, box.open(Buffer.from(value, 'base64'), headerContext(name))]),

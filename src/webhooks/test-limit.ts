@@ -1,7 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 
-/** Ten tests at once, then ten a minute, of one publisher in all processes, API and dashboard together. */
+/** A burst of ten tests, then ten per minute, for each publisher in all processes, API and dashboard together. */
 const burst = 10;
 const perS = 10 / 60;
 

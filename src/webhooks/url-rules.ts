@@ -14,12 +14,12 @@ export const urlRulesOf = (config: Config): UrlRules => ({
   publicUrl: config.publicUrl,
 });
 
-/** The receiver of the demo: the only path of this service that takes webhooks. */
+/** Receiver of the demo: the only path of this service that accepts webhooks. */
 export const demoReceiverPath = '/demo/receiver';
 
-/** The longest URL of an endpoint (characters). */
+/** Maximum length of an endpoint's URL, in characters. */
 const maxUrlLength = 2000;
-/** Macros in one URL (count). */
+/** Maximum number of macros in a URL. */
 const maxMacros = 50;
 
 const refusals: Record<BlockReason, string> = {
@@ -34,12 +34,12 @@ const refusals: Record<BlockReason, string> = {
 
 /**
  * Checks an endpoint's URL without calling it.
- * @throws AppError `invalid_endpoint`, with what is wrong
+ * @throws AppError `invalid_endpoint` with the problem
  */
 export function requireUsableUrl(url: string, rules: UrlRules): void {
   const checked = checkUrl(url, rules);
   if (!checked.ok) throw invalidUrl(refusals[checked.reason]);
-  // The URL parser accepts blanks and other spellings of the scheme; the URL is called exactly as it is stored.
+  // The URL parser accepts blanks and other spellings of the scheme, but the URL is called exactly as stored.
   if (!/^https?:\/\/[^\s\0]+$/.test(url) || !url.isWellFormed()) throw invalidUrl(refusals.invalid_url);
   if (url.length > maxUrlLength) throw invalidUrl(`must be at most ${maxUrlLength} characters long`);
   if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl('must not have macros in the name of the host');
@@ -57,7 +57,7 @@ export function requireForeign(url: URL, publicUrl: string): void {
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Whether a URL names the host and port of the service. Every loopback name is the same host. */
+/** Whether a URL has the host and port of the service. All loopback names count as the same host. */
 function leadsToUs(url: URL, own: URL): boolean {
   const isSameHost = url.hostname === own.hostname || (loopback.test(url.hostname) && loopback.test(own.hostname));
   return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
@@ -66,7 +66,9 @@ function leadsToUs(url: URL, own: URL): boolean {
 export const invalidUrl = (message: string): AppError =>
   new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });
 
-/** Reads files by the rules and the ways of webhooks. `maxBytes`: as the sender keeps of an answer. */
+/**
+ * Creates a function that reads files under the rules of webhook calls. `maxBytes`: response size limit of the sender.
+ */
 export const createFetchFile =
   (sender: { send: (request: SendRequest) => Promise<SendResult> }, maxBytes: number): FetchFile =>
   async (url, { headers, deadlineMs }) => {
@@ -75,7 +77,7 @@ export const createFetchFile =
     return problem === null && result.kind === 'response' ? result : { problem: problem ?? '' };
   };
 
-/** In words for the author of the URL; null: the file is there. */
+/** Describes the problem for the author of the URL; null if the file exists. */
 function problemOf(result: SendResult, maxBytes: number): string | null {
   if (result.kind === 'blocked') return refusals[result.reason];
   if (result.kind === 'error') return failures[result.class] ?? 'cannot be read: its host does not answer';
@@ -85,7 +87,7 @@ function problemOf(result: SendResult, maxBytes: number): string | null {
   return truncated ? `must be a file of at most ${maxBytes / 1024} kB` : null;
 }
 
-/** Nothing that is said of a network: the author of the URL may be probing it. */
+/** Messages reveal nothing about the network, because the author of the URL may be probing it. */
 const failures: Readonly<Record<string, string>> = {
   timeout: 'is answered too slowly',
   dns: 'names a host that cannot be found',

@@ -3,28 +3,28 @@ import { dayMs, minuteMs } from '../../platform/lib/time.ts';
 import type { Settlement } from '../dispatcher/settle/settle.ts';
 
 /*
- * What endpoints answered, in sums of a quarter of an hour, for the charts of their pages. Counted in memory and
- * written every few seconds: a process that dies loses that much, and no delivery waits for it.
+ * Attempt results of endpoints in sums of a quarter of an hour, for the charts of their pages. They are counted in
+ * memory and written every few seconds: a process that dies loses its last seconds, and no delivery waits for a write.
  */
 
 export const bucketMs = 15 * minuteMs;
-/** How far back it is kept (milliseconds). */
+/** Retention of the sums, in milliseconds. */
 const keptMs = 7 * dayMs;
-/** Waiting deliveries are counted up to this. */
+/** Maximum number of waiting deliveries that is counted for an endpoint. */
 const maxBacklog = 10_000;
 
-/** Of one endpoint and time. Latencies are of all attempts that made a call. */
+/** Sums of one endpoint and bucket. Latencies cover all attempts that made a call. */
 export type Activity = { delivered: number; failed: number; totalMs: number; slowestMs: number };
 
 export type EndpointActivity = {
   settled: (settlements: readonly Settlement[]) => void;
-  /** Writes what was counted. What cannot be written is lost. */
+  /** Writes the counted sums. Sums that can't be written are lost. */
   write: (executor: Executor) => Promise<void>;
 };
 
 const bucketOf = (time: string): string => `date_bin('${bucketMs / minuteMs} minutes', ${time}, timestamptz 'epoch')`;
 
-/* Rows in the order of the key: processes that write the same ones lock them in a consistent order. */
+/* Rows are in key order, so that processes that write the same rows lock them in a consistent order. */
 const addSql = `
 insert into endpoint_activity as known (endpoint_id, bucket, delivered, failed, total_ms, slowest_ms)
 select endpoint_id, ${bucketOf('$6::timestamptz')}, delivered, failed, total_ms, slowest_ms
@@ -40,12 +40,12 @@ export function createEndpointActivity(now: () => number): EndpointActivity {
   return {
     settled: (settlements) => {
       for (const { claimed, outcome, timing } of settlements) {
-        const one = counted.get(claimed.endpointId) ?? { delivered: 0, failed: 0, totalMs: 0, slowestMs: 0 };
+        const activity = counted.get(claimed.endpointId) ?? { delivered: 0, failed: 0, totalMs: 0, slowestMs: 0 };
         const ms = Math.round(timing?.totalMs ?? 0);
-        one[outcome === 'delivered' ? 'delivered' : 'failed'] += 1;
-        one.totalMs += ms;
-        one.slowestMs = Math.max(one.slowestMs, ms);
-        counted.set(claimed.endpointId, one);
+        activity[outcome === 'delivered' ? 'delivered' : 'failed'] += 1;
+        activity.totalMs += ms;
+        activity.slowestMs = Math.max(activity.slowestMs, ms);
+        counted.set(claimed.endpointId, activity);
       }
     },
     write: async (executor) => {
@@ -65,7 +65,7 @@ export function createEndpointActivity(now: () => number): EndpointActivity {
   };
 }
 
-/** Notes how many deliveries wait at each endpoint: the most within a quarter of an hour stays. */
+/** Records how many deliveries wait at each endpoint. Each bucket stores the maximum. */
 export async function noteBacklogs(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `insert into endpoint_activity as known (endpoint_id, bucket, backlog)
@@ -86,7 +86,7 @@ export async function deleteOldActivity(executor: Executor, nowMs: number): Prom
   await executor.query('delete from endpoint_activity where bucket < $1', [new Date(nowMs - keptMs)]);
 }
 
-/** An endpoint's activity since a time, oldest first; times without any are left out. */
+/** Returns an endpoint's activity since a time, oldest first, without empty buckets. */
 export async function readActivity(
   executor: Executor,
   endpointId: number,

@@ -13,33 +13,33 @@ import { createLooks, type Delivery, type DeliveryPage } from './look-down.ts';
 
 const path = '/manage/v1/deliveries';
 const statuses = ['pending', 'delivered', 'failed', 'held'];
-/** What "deliveries retry" sends where no status is named: all but what was delivered. */
+/** Statuses that `deliveries retry` sends by default: all but delivered. */
 const undelivered = ['failed', 'held', 'pending'];
 const lookEveryMs = 1000;
-/** Deliveries read at once (count). */
+/** Deliveries per page. */
 const pageSize = 200;
 
 function statusesOf(call: Call): string[] {
-  const asked = textOption(call, 'status')
+  const requested = textOption(call, 'status')
     .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-  const unknown = asked.find((one) => !statuses.includes(one));
+    .map((status) => status.trim())
+    .filter((status) => status !== '');
+  const unknown = requested.find((status) => !statuses.includes(status));
   if (unknown !== undefined) throw usageError(`"${unknown}" is no status. Known are ${statuses.join(', ')}.`);
-  return asked;
+  return requested;
 }
 
-/** Shows deliveries, and every change of them, oldest first; also after the service was away. */
+/** Prints deliveries and all changes of them, oldest first. Catches up after the service was unavailable. */
 export const tailDeliveries: Run = async (call) => {
   const { signal, options, out } = call;
   const api = createApi(call);
   const last = idOption(call, 'last') ?? 10;
-  const asked = statusesOf(call);
+  const filter = statusesOf(call);
   const query = {
     event: textOption(call, 'event') || undefined,
     endpoint: idOption(call, 'endpoint') ?? undefined,
     limit: pageSize,
-    ...(asked.length === 1 && { status: asked[0] }),
+    ...(filter.length === 1 && { status: filter[0] }),
   };
   const looks = createLooks(async (part) => {
     const answer = await api.call('GET', path, { query: { ...query, ...part } });
@@ -54,8 +54,8 @@ export const tailDeliveries: Run = async (call) => {
     });
     if (rows === null && !isCut) out.note('The connection was cut off. Looking again every second; nothing is lost.');
     isCut = rows === null;
-    const shown = (rows ?? []).filter(({ status }) => asked.length === 0 || asked.includes(status));
-    for (const row of isFirst ? shown.slice(-last) : shown) {
+    const matches = (rows ?? []).filter(({ status }) => filter.length === 0 || filter.includes(status));
+    for (const row of isFirst ? matches.slice(-last) : matches) {
       out.data(row);
       out.line(lineOf(row));
     }
@@ -72,7 +72,7 @@ function lineOf(row: Delivery): string {
   }${answer === null ? '' : `, last ${answer}`}`;
 }
 
-/** Attempts deliveries now: those named by id, or all that match. Waits until they are queued. */
+/** Attempts deliveries now: the given ids, or all that match a filter. Waits until they are queued. */
 export const retryDeliveries: Run = async (call) => {
   const filter = {
     event: textOption(call, 'event') || undefined,
@@ -80,13 +80,13 @@ export const retryDeliveries: Run = async (call) => {
     from: textOption(call, 'from') || undefined,
     to: textOption(call, 'to') || undefined,
   };
-  const asked = statusesOf(call);
-  const isFiltered = asked.length > 0 || Object.values(filter).some((value) => value !== undefined);
+  const requested = statusesOf(call);
+  const isFiltered = requested.length > 0 || Object.values(filter).some((value) => value !== undefined);
   if (call.args.length > 0 === isFiltered)
     throw usageError('Name deliveries by their ids, or which ones by --endpoint, --event, --status, --from, --to.');
   const api = createApi(call);
   if (call.args.length > 0) return retryNamed(api, call);
-  return retryMatching(api, call, { ...filter, status: asked.length > 0 ? asked : undelivered });
+  return retryMatching(api, call, { ...filter, status: requested.length > 0 ? requested : undelivered });
 };
 
 async function retryNamed(api: Api, { args, out }: Call): Promise<number> {

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 
-/** A delivery as the stream hands it out. */
+/** A delivery as the stream sends it. */
 export type ForwardedDelivery = {
   delivery_id: string;
   webhook_id: string;
@@ -11,7 +11,7 @@ export type ForwardedDelivery = {
   body?: string;
 };
 
-/** What came of a delivery that was forwarded, as the service takes it. */
+/** The result of a forwarded delivery, as the service expects it. */
 export type Forwarded = {
   took_ms: number;
   status?: number;
@@ -21,11 +21,11 @@ export type Forwarded = {
   error?: { class: string; message: string };
 };
 
-/** How much of an answer is reported (bytes). */
+/** Maximum size of a response body that is reported, in bytes. */
 const maxBytes = 16_384;
 const maxMessageLength = 300;
 
-/** Sends a delivery to a server with its own headers, once. Never rejects. */
+/** Sends a delivery with its own headers to a server, once. Never rejects. */
 export async function forward(
   url: string,
   { headers, body, deadline_ms: deadlineMs }: ForwardedDelivery,

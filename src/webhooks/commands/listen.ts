@@ -42,11 +42,11 @@ async function handle(api: Api, { out }: Call, path: string, url: string, delive
   const answer = await forward(url, delivery);
   const { webhook_id: id, event, attempt } = delivery;
   const result = await report(api, path, delivery, answer);
-  out.data({ delivery: delivery.delivery_id, webhook_id: id, event, attempt, ...shown(answer), recorded: result });
+  out.data({ delivery: delivery.delivery_id, webhook_id: id, event, attempt, ...resultOf(answer), recorded: result });
   out.line(`${event} ${id} attempt ${attempt} → ${textOf(answer)}, ${result}`);
 }
 
-const shown = ({ status, error, took_ms: tookMs }: Forwarded) => ({
+const resultOf = ({ status, error, took_ms: tookMs }: Forwarded) => ({
   status: status ?? null,
   error: error ?? null,
   took_ms: tookMs,
@@ -55,12 +55,12 @@ const shown = ({ status, error, took_ms: tookMs }: Forwarded) => ({
 const textOf = ({ status, error, took_ms: tookMs }: Forwarded): string =>
   `${status ?? `${error?.class}: ${error?.message}`} (${tookMs} ms)`;
 
-/** @returns what became of the delivery, or why the answer was not recorded */
+/** @returns the outcome of the delivery, or why the response was not recorded */
 async function report(api: Api, path: string, delivery: ForwardedDelivery, answer: Forwarded): Promise<string> {
   const { delivery_id, attempt } = delivery;
   try {
     const body = { delivery_id, attempt, ...answer };
-    // An answer that came is recorded, also while the command is stopped.
+    // Record a received response even while the command is stopping.
     const { signal } = new AbortController();
     const { data } = (await api.call('POST', `${path}/answers`, { body, signal })) as {
       data: { outcome: string; retry_in_ms: number | null };
@@ -71,15 +71,15 @@ async function report(api: Api, path: string, delivery: ForwardedDelivery, answe
   }
 }
 
-type Answer = { data: { event: string; deliveries: { id: string; webhook_id: string }[] } };
+type TriggerResponse = { data: { event: string; deliveries: { id: string; webhook_id: string }[] } };
 
-/** Sends the sample of an event. */
+/** Sends the sample payload of an event. */
 export const trigger: Run = async (call) => {
   const [event, ...rest] = call.args;
   if (event === undefined || rest.length > 0) throw usageError('Name one event, such as usp.selection.');
   const endpoint = idOption(call, 'endpoint');
   const body = { event, ...(endpoint !== null && { endpoint }) };
-  const { data } = (await createApi(call).call('POST', '/manage/v1/webhook-triggers', { body })) as Answer;
+  const { data } = (await createApi(call).call('POST', '/manage/v1/webhook-triggers', { body })) as TriggerResponse;
   call.out.data(data);
   for (const { webhook_id: id } of data.deliveries) call.out.line(`${event} ${id}`);
   if (data.deliveries.length > 0) return exitCodes.ok;

@@ -1,7 +1,7 @@
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { type DeliveryFilter, isUndeliveredOnly } from './filter.ts';
 
-/** Values of a statement, and the placeholder of each. */
+/** Values of a statement, with the placeholder of each. */
 export type Parameters = { values: unknown[]; add: (value: unknown) => string };
 
 export function createParameters(): Parameters {
@@ -9,7 +9,7 @@ export function createParameters(): Parameters {
   return { values, add: (value) => `$${values.push(value)}` };
 }
 
-/** SQL conditions on `webhook_endpoints e`: those that may have matching deliveries. */
+/** SQL conditions on `webhook_endpoints e` that select the endpoints that may have matching deliveries. */
 export const endpointConditions = (
   { publisherId, event, endpointId }: { publisherId: number; event: string | null; endpointId: number | null },
   { add }: Parameters,
@@ -42,14 +42,14 @@ export const userConditions = (
 export const statusConditions = ({ statuses }: DeliveryFilter, { add }: Parameters): string[] =>
   statuses === null ? [] : [`d.status = any(${add(statuses)}::text[])`];
 
-/** Lets the partial index of failed and held deliveries apply. */
+/** SQL condition that lets the planner use the partial index of failed and held deliveries. */
 export const undeliveredConditions = (filter: DeliveryFilter): string[] =>
   isUndeliveredOnly(filter) ? ['d.undelivered'] : [];
 
-/** Exclusive bounds of a walk: delivery ids. */
+/** Exclusive bounds of a walk, as delivery ids. */
 export type Bounds = { above: string | null; below: string | null };
 
-/** SQL conditions for a range of time: an id contains its time, so both bounds apply to days and ids. */
+/** SQL conditions for a time range. An id contains its time, so both bounds apply to days and to ids. */
 export function rangeConditions(
   { fromMs, toMs }: DeliveryFilter,
   { above, below }: Bounds,
@@ -65,7 +65,7 @@ export function rangeConditions(
   ];
 }
 
-/** The lowest (`0`) or highest (`f`) UUID of a millisecond: every delivery of that time lies between the two. */
+/** Returns the lowest (`0`) or highest (`f`) UUID of a millisecond. All ids of that time lie between the two. */
 function boundaryId(timeMs: number, digit: '0' | 'f'): string {
   const hex = Math.max(0, timeMs).toString(16).padStart(12, '0') + digit.repeat(20);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

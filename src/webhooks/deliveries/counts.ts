@@ -16,12 +16,12 @@ export const countMoves = (moves: string): string => `insert into delivery_count
     ) counted
     having count(*) > 0`;
 
-/** By how many the deliveries of a status grow. */
+/** SQL of the change in the number of deliveries with a status. */
 function changeOf(status: string): string {
   return `(count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}'))::int as ${status}`;
 }
 
-/** Moves the recorded changes into the daily counts. Any number of processes may do it. */
+/** Moves the recorded changes into the daily counts. Several processes may run it at the same time. */
 export async function mergeCounts(executor: Executor): Promise<void> {
   await executor.query({ name: 'merge_delivery_counts', text: 'select merge_delivery_counts()' });
 }

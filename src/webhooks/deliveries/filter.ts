@@ -1,7 +1,7 @@
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Selects deliveries of a publisher; null: any. Times are epoch milliseconds, `toMs` exclusive. */
+/** Filter for deliveries of a publisher; null matches any value. Times are epoch milliseconds, `toMs` is exclusive. */
 export type DeliveryFilter = {
   publisherId: number;
   event: string | null;
@@ -20,10 +20,10 @@ export const isOfOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean =
 export const isPendingOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.length === 1 && statuses[0] === 'pending';
 
-/** Whether it selects only deliveries that are not delivered: they are in the queue, or have an index of their own. */
+/** Whether the filter excludes delivered deliveries. The others are in the queue, or have an index of their own. */
 export const isNotDelivered = ({ statuses }: DeliveryFilter): boolean =>
   statuses !== null && statuses.length > 0 && !statuses.includes('delivered');
 
-/** Whether it selects only failed or held deliveries, which have an index of their own. */
+/** Whether the filter selects only failed or held deliveries, which have an index of their own. */
 export const isUndeliveredOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.every((status) => status === 'failed' || status === 'held') ?? false;

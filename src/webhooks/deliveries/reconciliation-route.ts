@@ -9,7 +9,7 @@ import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { isReconciled, reconcilePublisher, type StateCounts } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
-/** Days shown by default (count). */
+/** Default number of days. */
 const defaultDays = 7;
 
 type ReconciliationDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; now: () => number };
@@ -17,7 +17,7 @@ type ReconciliationDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Con
 /** Shows whether every delivery of a publisher is in exactly one state (docs/reference/webhooks.md#deliveries). */
 export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: ReconciliationDeps): void {
   const failFast = createFailFast(dbHealth);
-  // A day with queued deliveries is kept for twice the retention.
+  // A day with queued deliveries is kept for up to twice the retention.
   const maxDays = 2 * config.retentionDeliveryDays + 1;
 
   app.get(
@@ -36,14 +36,14 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: R
       const { from, to } = request.query;
       const today = dayOf(now());
       const isOpen = from === undefined && to === undefined;
-      const asked = isOpen ? { from: dayOf(now() - (defaultDays - 1) * dayMs), to: today } : { from, to };
-      const range = readDayRange(asked, today, maxDays);
+      const period = isOpen ? { from: dayOf(now() - (defaultDays - 1) * dayMs), to: today } : { from, to };
+      const range = readDayRange(period, today, maxDays);
       const days = await failFast(() => reconcilePublisher(pool, callOf(request).publisherId, range));
       const data = {
         ...range,
         ...totalOf(days),
         balanced: days.every(isReconciled),
-        days: days.map((one) => ({ ...one, balanced: isReconciled(one) })),
+        days: days.map((day) => ({ ...day, balanced: isReconciled(day) })),
       };
       return {
         message: data.balanced ? 'Every delivery is in one state.' : 'Deliveries are missing, or in two states.',
@@ -54,7 +54,7 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: R
 }
 
 function totalOf(days: readonly StateCounts[]): StateCounts {
-  const total = (name: keyof StateCounts): number => days.reduce((sum, one) => sum + one[name], 0);
+  const total = (name: keyof StateCounts): number => days.reduce((sum, day) => sum + day[name], 0);
   return {
     created: total('created'),
     delivered: total('delivered'),

@@ -1,30 +1,30 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 
-/** How many deliveries were created, and how many are in each state. */
+/** Number of deliveries created, and in each state. */
 export type StateCounts = {
   created: number;
   delivered: number;
   failed: number;
   held: number;
-  /** Queued, or in flight. */
+  /** Queued or in flight. */
   pending: number;
 };
 
-/** Whether every delivery that was created is in exactly one state. */
+/** Whether every created delivery is in exactly one state. */
 export const isReconciled = ({ created, delivered, failed, held, pending }: StateCounts): boolean =>
   created === delivered + failed + held + pending;
 
 export type DeliveryReconciliation = StateCounts & {
-  /** Pending, but not in the queue: they would never be sent. */
+  /** Pending deliveries that are not in the queue and would never be sent. */
   lost: number;
-  /** In the queue, but not pending: they would be sent once more. */
+  /** Queued deliveries that are not pending and would be sent again. */
   stray: number;
-  /** By how many the daily counts differ from the deliveries. */
+  /** Difference between the daily counts and the deliveries. */
   miscounted: number;
 };
 
-/** SQL: the counts of publishers and days, with the changes that are not merged yet. */
+/** SQL of the counts by publisher and day, including changes that are not merged yet. */
 const dailyCounts = `(
     select publisher_id, day, created, delivered, failed, held from delivery_counts
     union all
@@ -34,8 +34,8 @@ const dailyCounts = `(
   ) as counts (publisher_id, day, created, delivered, failed, held)`;
 
 /**
- * SQL: how many deliveries there are in each state but delivered, by the daily counts. It reads no delivery: with a
- * million waiting and a million failed it takes 0.1 ms, where counting the rows takes seconds.
+ * SQL of the number of deliveries in each state other than delivered, from the daily counts. It reads no deliveries:
+ * with a million waiting and a million failed it takes 0.1 ms, where counting the rows takes seconds.
  */
 export const openStatesSql = `
   select coalesce(sum(failed), 0)::bigint as failed, coalesce(sum(held), 0)::bigint as held,
@@ -43,8 +43,8 @@ export const openStatesSql = `
   from ${dailyCounts}`;
 
 /**
- * Counts the deliveries by state in one snapshot: correct at every moment, also under load. `lost`, `stray` and
- * `miscounted` must be 0. Reads all deliveries of these days.
+ * Counts the deliveries by state in one snapshot, so that the result is correct under load, too. `lost`, `stray` and
+ * `miscounted` must be 0. Reads all deliveries of the period.
  * @param days how far to look back from `nowMs` (epoch milliseconds); default: all days
  */
 export async function reconcileDeliveries(
@@ -79,17 +79,20 @@ export async function reconcileDeliveries(
   return rows[0] as DeliveryReconciliation;
 }
 
-/** Whether no delivery is lost or queued twice, and the counts are right. */
-export const isConsistent = (found: DeliveryReconciliation): boolean =>
-  found.lost === 0 && found.stray === 0 && found.miscounted === 0 && isReconciled(found);
+/** Whether no delivery is lost or queued twice, and the counts are correct. */
+export const isConsistent = (reconciliation: DeliveryReconciliation): boolean =>
+  reconciliation.lost === 0 &&
+  reconciliation.stray === 0 &&
+  reconciliation.miscounted === 0 &&
+  isReconciled(reconciliation);
 
-/** The deliveries created for a publisher on one UTC day. */
+/** Deliveries of a publisher that were created on one UTC day. */
 export type DayReconciliation = StateCounts & { day: string };
 
 /**
- * Reconciles a publisher's deliveries day by day, in one snapshot and without reading deliveries: new and final ones
- * are counted in the transactions that write them, pending ones are the rows of the queue. So a day is reconciled only
- * where no delivery is lost or in two states.
+ * Reconciles a publisher's deliveries by day, in one snapshot and without reading deliveries. New and final deliveries
+ * are counted in the transactions that write them; pending ones are the rows of the queue. So a day balances only if no
+ * delivery is lost or in two states.
  * @param from first day, such as `2026-11-21`; `to` last day
  */
 export async function reconcilePublisher(

@@ -65,8 +65,8 @@ export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void
       const below = query.cursor === undefined ? null : readCursor(query.cursor, now());
       const limit = Number(query.limit ?? defaultLimit);
       const { rows, next } = await failFast(async () => {
-        const found = await findPage(pool, filter, below, limit);
-        return { rows: await readDeliveries(pool, found.keys), next: found.next };
+        const page = await findPage(pool, filter, below, limit);
+        return { rows: await readDeliveries(pool, page.keys), next: page.next };
       });
       const data = { deliveries: rows.map(viewOfDelivery), next_cursor: next === null ? null : writeCursor(next) };
       return { message: 'Deliveries found.', data };
@@ -90,10 +90,10 @@ export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void
     },
     async (request) => {
       const id = readDeliveryId(request.params.id, now());
-      const found = id === null ? null : await failFast(() => findDelivery(pool, callOf(request).publisherId, id));
-      if (found === null) throw new AppError('delivery_not_found');
-      const attempts = await failFast(() => findAttempts(pool, found.id));
-      return { message: 'Delivery found.', data: viewOfWholeDelivery(found, attempts) };
+      const delivery = id === null ? null : await failFast(() => findDelivery(pool, callOf(request).publisherId, id));
+      if (delivery === null) throw new AppError('delivery_not_found');
+      const attempts = await failFast(() => findAttempts(pool, delivery.id));
+      return { message: 'Delivery found.', data: viewOfWholeDelivery(delivery, attempts) };
     },
   );
 }

@@ -25,7 +25,7 @@ const filterFields = (events: EventTypes) => ({
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: noNulNotBlank })),
 });
 
-/** A filter with a misspelt name must not match everything. */
+/** Unknown properties are refused, because a filter with a misspelt name must not match everything. */
 const strict = { additionalProperties: false };
 
 export const listQuery = (events: EventTypes) =>

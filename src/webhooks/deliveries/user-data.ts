@@ -11,13 +11,13 @@ import {
 } from '../../platform/user-data.ts';
 import { countMoves } from './counts.ts';
 
-/** Deliveries that one statement finds (count). */
+/** Maximum number of deliveries per statement. */
 const pieceSize = 200;
 
 /** Replaces the payload of an erased delivery. */
 const erasedPayload = Buffer.from('{"erased":true}');
 
-/** Erases deliveries that name the user. */
+/** Erases deliveries whose payload names the user. */
 export const eraseDeliveriesOfUser: EraseOfUser = async (pool, sweep, onErased) => {
   const { subject, until } = sweep;
   if (subject.namedBy !== 'pub_user_id') return;
@@ -41,7 +41,7 @@ export const eraseDeliveriesOfSessions: EraseBeforeSessions = (pool, sessions, s
 
 type Delivery = { day: string; id: string };
 
-/** @param find finds some of the deliveries that are left */
+/** @param find finds some of the remaining deliveries */
 async function eraseInPieces(
   pool: pg.Pool,
   { nowMs }: ErasureSweep,
@@ -56,7 +56,7 @@ async function eraseInPieces(
   }
 }
 
-/** Where order is strict, the endpoint waits for the first delivery alone, the only live one that was attempted. */
+/** With strict order, the endpoint waits for its first delivery, the only live one that was attempted. */
 const dequeue = `with removed as (
     delete from delivery_queue where delivery_id = $1 returning endpoint_id, lane, generation
   )
@@ -64,9 +64,9 @@ const dequeue = `with removed as (
   where h.endpoint_id = r.endpoint_id and h.not_before is not null and r.lane = 'live' and r.generation > 0`;
 
 /**
- * One delivery per transaction, its queue row first: this cannot deadlock with workers that settle many at once. A
- * delivery that was not sent yet fails. While its row was awaited, a redelivery may have queued it again: from the lock
- * on none can, so a second removal leaves nothing to send.
+ * Erases one delivery per transaction, its queue row first, so that it can't deadlock with workers that settle many
+ * deliveries at once. A delivery that was not sent yet fails. While this waits for the row lock, a redelivery may queue
+ * the delivery again; after the lock none can, so a second removal leaves nothing to send.
  */
 const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Promise<void> =>
   transaction(pool, async (executor) => {
@@ -97,7 +97,7 @@ const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Pro
 const selectSql = `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
   from deliveries where publisher_id = $1 and erased_at is null`;
 
-/** Deliveries of the user's sessions, then those that name the user. */
+/** Exports the deliveries of the user's sessions, then those whose payload names the user. */
 export const exportDeliveries: ExportRows = async function* (executor, scope) {
   const { publisherId, namedBy, identifier } = scope.subject;
   const pubUserId = namedBy === 'pub_user_id' ? identifier : null;

@@ -49,7 +49,7 @@ const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
 });
 
 function viewOfAnswer({ response_headers: headers, response_body: body, response_truncated: truncated }: Attempt) {
-  // A truncated answer may end in half a character; that alone does not make it binary.
+  // A truncated body may end within a character, which does not make it binary.
   const isText = body === null || isUtf8(body) || (truncated === true && isUtf8(withoutHalfCharacter(body)));
   const encoding: 'utf-8' | 'base64' = isText ? 'utf-8' : 'base64';
   return {
@@ -61,7 +61,7 @@ function viewOfAnswer({ response_headers: headers, response_body: body, response
   };
 }
 
-/** Without the last character if it is incomplete. */
+/** Returns the body without an incomplete last character. */
 function withoutHalfCharacter(body: Buffer): Buffer {
   let end = body.length;
   while (end > 0 && body.length - end < 3 && ((body[end - 1] as number) & 0xc0) === 0x80) end -= 1;

@@ -13,24 +13,26 @@ import {
 } from './conditions.ts';
 import { type DeliveryFilter, isNotDelivered, isOfOneUser, isPendingOnly, isUndeliveredOnly } from './filter.ts';
 
-/** Deliveries in the order of their ids, which is that of their times. */
+/** Bounds and order of a read. Ids sort by creation time. */
 export type Walk = Bounds & { order: 'newest' | 'oldest'; limit: number };
 
-/** `next`: exclusive bound of the next page; null: there is none. */
+/** `next` is the exclusive bound of the next page, or null for the last page. */
 export type Page = { keys: { id: string; day: string }[]; next: string | null };
 
-/** Deliveries that one walk reads where no index covers the rest of its filter (count). */
+/** Maximum number of deliveries that one walk reads if no index covers the rest of the filter. */
 const maxScanned = 2000;
 
-/** Queued deliveries sorted for one page (count). The queue is in the order of due times, not of ids. */
+/** Maximum number of queued deliveries that are sorted for one page. The queue is ordered by due time, not by id. */
 const maxSorted = 2000;
 
-/** Time for one page (milliseconds): a first page shall take 50 at most, however many deliveries there are. */
+/**
+ * Time budget of a page, in milliseconds. A first page should take at most 50 ms, however many deliveries there are.
+ */
 const pageBudgetMs = 20;
 
 /**
- * Reads the deliveries that match. Bounded: where an index leads to deliveries of which few match, it reads 2,000 and
- * returns where to continue, so fewer than `limit` may come although there are more.
+ * Reads matching deliveries, within a limit: if an index leads to deliveries of which few match, it stops after 2,000
+ * and returns where to continue. So it may return fewer than `limit` rows although there are more.
  */
 export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Page> {
   const path = await accessPathOf(executor, filter);
@@ -52,8 +54,9 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
 }
 
 /**
- * A page of the newest deliveries that match: continues until it is full, nothing is left, or its time is used up.
- * @param untilMs when to stop, of `performance.now()`
+ * Returns a page of the newest matching deliveries. It reads until the page is full, nothing is left, or the time is
+ * used up.
+ * @param untilMs deadline, in the time of `performance.now()`
  */
 export async function findPage(
   executor: Executor,
@@ -72,7 +75,7 @@ export async function findPage(
   return page;
 }
 
-/** Counts the deliveries that match and can be redelivered, up to `limit`. Pending ones are counted in the queue. */
+/** Counts the matching deliveries that can be redelivered, up to `limit`. Pending ones are counted in the queue. */
 export async function countRedeliverable(
   executor: Executor,
   filter: DeliveryFilter,
@@ -109,12 +112,12 @@ export async function countRedeliverable(
   return rows[0]?.count ?? 0;
 }
 
-/** How a walk reaches its deliveries: by user or session, by endpoint, or from the queue of endpoints. */
+/** How a walk finds its deliveries: by user or session, by endpoint, or from the queue of endpoints. */
 type AccessPath =
   | { by: 'user' }
   /**
-   * `coversEvent`: the endpoints get no other event than the filter's.
-   * `waiting`: from the queue, and the failed and held ones of each endpoint.
+   * `coversEvent`: the endpoints get no other event than that of the filter.
+   * `waiting`: from the queue, with the failed and held deliveries of each endpoint.
    */
   | { by: 'endpoint' | 'queue' | 'waiting'; endpointIds: readonly number[]; coversEvent: boolean };
 
@@ -139,7 +142,7 @@ async function findEndpoints(executor: Executor, filter: DeliveryFilter) {
   return rows;
 }
 
-/** Whether the queue of these endpoints is short enough to be sorted. */
+/** Whether the queue of these endpoints is short enough to sort. */
 async function isQueueShort(executor: Executor, endpointIds: readonly number[]): Promise<boolean> {
   const { rows } = await executor.query<{ count: number }>({
     text: `select count(*)::int as count
@@ -154,9 +157,9 @@ async function isQueueShort(executor: Executor, endpointIds: readonly number[]):
 }
 
 /**
- * By session, by user, or endpoint by endpoint: each is an index in the order of days and ids, so that partitions are
- * opened one after the other until the page is full. Pending deliveries come from the queue while it is short; where it
- * is long, most of the newest deliveries are pending.
+ * Reads by session, by user, or endpoint by endpoint. Each uses an index in the order of days and ids, so that
+ * partitions are opened one after the other until the page is full. Pending deliveries come from the queue while it is
+ * short. If the queue is long, most of the newest deliveries are pending.
  */
 function walkStatement(
   filter: DeliveryFilter,
@@ -201,9 +204,12 @@ function sourceOf(
         ${sorted}
       ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
   if (path.by === 'queue') return queued();
-  // One branch per endpoint: PostgreSQL knows how many deliveries each has, and walks its index instead of sorting.
+  // Use one branch per endpoint: PostgreSQL then knows how many deliveries each one has, and scans its index without
+  // sorting.
   const isUndelivered = path.by === 'waiting' || isUndeliveredOnly(filter);
-  const conditions = [...(isUndelivered ? ['d.undelivered'] : []), ...range].map((one) => ` and ${one}`).join('');
+  const conditions = [...(isUndelivered ? ['d.undelivered'] : []), ...range]
+    .map((condition) => ` and ${condition}`)
+    .join('');
   const branches = path.endpointIds.map(
     (id) => `(select ${columns} from deliveries d where d.endpoint_id = ${parameters.add(id)}${conditions} ${sorted})`,
   );

@@ -6,26 +6,26 @@ import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Claimed } from './claim/claimed.ts';
 
-/** How much longer than its call a lease lasts (milliseconds): time to write the outcome. */
+/** Time, in milliseconds, that a lease outlasts the deadline of its call, to write the outcome. */
 export const leaseGraceMs = 10_000;
 
-/** The leases a worker holds: of calls in flight, and of outcomes that are not written yet. */
+/** Leases that a worker holds: of calls in flight, and of outcomes that are not written yet. */
 export type Leases = {
   add: (claimed: Claimed) => void;
   remove: (claimed: Claimed) => void;
   all: () => Claimed[];
-  /** Leases that end soon; their end is put off, and the caller renews them in the database. */
+  /** Extends leases that end soon, and returns them; the caller renews them in the database. */
   takeEnding: () => Claimed[];
 };
 
 /**
- * Frees leases this worker does not know of: those of a claim whose answer was lost with a connection. Without it they
- * would block their deliveries until they end.
+ * Frees leases that this worker does not know of: those of a claim whose response was lost with a connection. They
+ * would block their deliveries until they expire.
  */
 export async function freeUnknownLeases(
   executor: Executor,
   workerId: number,
-  known: readonly Claimed[],
+  knownLeases: readonly Claimed[],
 ): Promise<void> {
   await executor.query(
     `update delivery_queue q set lease_until = null, worker_id = null
@@ -33,11 +33,11 @@ export async function freeUnknownLeases(
       select from unnest($2::uuid[], $3::int[]) as k (delivery_id, generation)
       where k.delivery_id = q.delivery_id and k.generation = q.generation
     )`,
-    [workerId, known.map(({ deliveryId }) => deliveryId), known.map(({ generation }) => generation)],
+    [workerId, knownLeases.map(({ deliveryId }) => deliveryId), knownLeases.map(({ generation }) => generation)],
   );
 }
 
-/** Puts off the end of leases whose outcome is not written yet. Leaves alone what other workers have taken over. */
+/** Extends leases whose outcome is not written yet, except those that other workers have taken over. */
 export async function renewLeases(executor: Executor, workerId: number, leases: readonly Claimed[]): Promise<void> {
   await executor.query(
     `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
@@ -49,20 +49,20 @@ export async function renewLeases(executor: Executor, workerId: number, leases: 
 
 const reconnectMs = 250;
 const sweepMs = 500;
-/** Longer than a worker takes to reconnect (milliseconds). */
+/** Delay before a takeover, in milliseconds; longer than a worker takes to reconnect. */
 const takeOverAfterMs = 1500;
-/** A connection that takes longer than this to answer counts as broken (milliseconds). */
+/** Time, in milliseconds, after which a connection that does not respond counts as broken. */
 const probeTimeoutMs = 3000;
 
 export type Liveness = {
-  /** null while the worker cannot prove that it lives; then it must not claim. */
+  /** Returns null while the worker can't prove that it is alive; it must not claim then. */
   workerId: () => number | null;
   /**
-   * Whether expired leases may be taken over. Not right after a connect: PostgreSQL may have restarted, and the other
-   * workers need a moment to renew theirs.
+   * Whether expired leases may be taken over. Not right after connecting: PostgreSQL may have restarted, and the other
+   * workers need a moment to renew their leases.
    */
   mayTakeOver: () => boolean;
-  /** Leaves this worker's share of the endpoints to the others. It keeps its leases. */
+  /** Gives up this worker's share of the endpoints. It keeps its leases. */
   retire: () => Promise<void>;
   /** Frees the remaining leases and the lock. */
   stop: () => Promise<void>;
@@ -71,29 +71,31 @@ export type Liveness = {
 type LivenessOptions = {
   databaseUrl: ServerUrl;
   logger: Logger;
-  /** There may be something to claim: the worker is connected, or leases of a dead one were freed. */
+  /**
+   * Called when there may be something to claim: the worker is connected, or the leases of a dead worker were freed.
+   */
   onWork: () => void;
 };
 
 type State = LivenessOptions & {
   client: pg.Client | null;
-  /** null while not connected. */
+  /** null while disconnected. */
   workerId: number | null;
-  /** The id of the last connection; its leases are adopted by the next. */
+  /** Id of the previous connection, whose leases the next one adopts. */
   lastId: number | null;
   connectedMs: number;
-  /** Workers without their lock at the last sweep. */
+  /** Workers without a lock at the last sweep. */
   suspects: ReadonlySet<number>;
   timer: NodeJS.Timeout | undefined;
   isStopped: boolean;
 };
 
 /**
- * Proves that this worker lives by an advisory lock on its id, taken by its own connection, and frees the leases of
- * workers whose lock is gone. PostgreSQL drops the lock of a killed process at once, so its deliveries are taken over
- * within two sweeps, long before their leases expire. Two, because after a restart of PostgreSQL no worker has its lock
- * yet: each needs the time to reconnect, under a new id, and to adopt the leases of its calls in flight.
- * Resolves after the first attempt to connect, whether or not it succeeded.
+ * Proves that this worker is alive by an advisory lock on its id, held by a dedicated connection, and frees the leases
+ * of workers whose lock is gone. PostgreSQL releases the lock of a killed process at once, so its deliveries are taken
+ * over within two sweeps, long before their leases expire. Two sweeps are needed because no worker holds its lock after
+ * a restart of PostgreSQL: each one needs time to reconnect, under a new id, and to adopt the leases of its calls in
+ * flight. Resolves after the first attempt to connect, even if it failed.
  */
 export async function startLiveness(options: LivenessOptions): Promise<Liveness> {
   const state: State = {
@@ -119,7 +121,7 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
       state.isStopped = true;
       clearTimeout(state.timer);
       state.client = state.workerId = null;
-      // Where this fails, the other workers find it dead.
+      // If this fails, the other workers will find it dead.
       if (client !== null && workerId !== null) await freeLeases(client, [workerId]).catch(() => {});
       await client?.end().catch(() => {});
     },
@@ -184,10 +186,10 @@ async function sweep(state: State): Promise<void> {
   }
 }
 
-/** First key of the advisory locks of workers; the second is the worker's id. */
+/** First key of the workers' advisory locks; the second is the worker's id. */
 export const workerLockClass = 1_886_544_747;
 
-/** Locks an id that is not in use. Ids come from a secure random source: two workers must never share one. */
+/** Locks an unused id. Ids come from a secure random source, because two workers must never share one. */
 async function lockNewId(client: pg.Client): Promise<number> {
   for (;;) {
     const id = randomInt(1, 2 ** 31 - 1);
@@ -199,11 +201,9 @@ async function lockNewId(client: pg.Client): Promise<number> {
   }
 }
 
-/**
- * Registers the worker, after it has its lock. Leases under its previous id become its own again and are extended.
- */
+/** Registers the worker after it has its lock. It adopts and extends the leases under its previous id. */
 async function register(client: pg.Client, id: number, previousId: number | null): Promise<void> {
-  // A peer that vanished is noticed by its keep-alives within about 11 s, not on Unix sockets.
+  // Keep-alives detect a vanished peer within about 11 s, but not on Unix sockets.
   await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
   await client.query(
     `with previous as (delete from dispatcher_workers where id = $2),
@@ -217,7 +217,7 @@ async function register(client: pg.Client, id: number, previousId: number | null
   );
 }
 
-/** Registered workers without their lock. */
+/** Returns registered workers without their lock. */
 async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>({
     name: 'dispatcher-dead',
@@ -231,7 +231,7 @@ async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Frees the leases of these workers and removes them. */
+/** Frees the leases of these workers and deletes their rows. */
 async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
   const { rowCount } = await client.query(
     `with removed as (delete from dispatcher_workers where id = any($1))

@@ -1,10 +1,10 @@
-/** What the dispatcher measures of its work. */
+/** Measurements of the dispatcher. */
 export type Meter = {
-  /** A call starts, this long after it was due (milliseconds). */
+  /** Records the start of a call, and the time since it was due, in milliseconds. */
   started: (lagMs: number) => void;
-  /** An attempt ended: `delivered`, `endpoint_disabled`, or the class of its failure. */
+  /** Records the end of an attempt: `delivered`, `endpoint_disabled`, or the class of its failure. */
   attempted: (outcome: string) => void;
-  /** The lease of a call had been taken over when it ended. */
+  /** Records that the lease of a call had been taken over when it ended. */
   leaseLost: () => void;
   breakerOpened: () => void;
 };

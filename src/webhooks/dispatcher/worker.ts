@@ -14,28 +14,31 @@ import { createHealthWatch } from './settle/health.ts';
 import { createSettlementWriter, recordSettlements, reportSettlement, type SettlementResult } from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
 
-/** How long `stop` waits for settlements once all calls have ended (milliseconds). */
+/** Maximum time, in milliseconds, that `stop` waits for settlements after all calls have ended. */
 const settleLimitMs = 3000;
 
 export type DispatcherOptions = AttemptTools & {
   pool: pg.Pool;
   databaseUrl: ServerUrl;
   logger: Logger;
-  /** Calls in flight at once (count). */
+  /** Maximum number of calls in flight. */
   concurrency: number;
-  /** How long `stop` lets calls in flight continue (milliseconds). */
+  /** Time, in milliseconds, that `stop` lets calls in flight continue. */
   drainLimitMs: number;
-  /** Finds deliveries without a notification, and retries that were not scheduled here (milliseconds). */
+  /**
+   * Poll interval, in milliseconds. Polls find deliveries without a notification, and retries that were not scheduled
+   * here.
+   */
   pollMs?: number;
   meter?: Meter;
-  /** Gets settlements that were written. */
+  /** Receives the written settlements. */
   onWritten?: (settlements: readonly Settlement[]) => void;
 };
 
 export type Dispatcher = {
   /** Calls in flight (count). */
   inFlight: () => number;
-  /** Claims nothing more, lets calls in flight end, then cancels them; unfinished deliveries are due at once. */
+  /** Stops claiming, lets calls in flight end, then cancels them; unfinished deliveries are due at once. */
   stop: () => Promise<void>;
 };
 
@@ -78,7 +81,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 
   function onCallEnd(settlement: Settlement): void {
     const { claimed, outcome, disables } = settlement;
-    // After a failure, and where order is strict, the endpoint's next call has to wait until this outcome is written.
+    // After a failure, or with strict order, the endpoint's next call must wait until this outcome is written.
     if (outcome === 'delivered' && disables === null && !claimed.strictOrder) scheduler.release(claimed);
     writer.add(settlement);
     loop.wake();

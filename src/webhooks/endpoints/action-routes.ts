@@ -18,7 +18,7 @@ type Action<Body extends TSchema> = {
   run: (...args: [...Parameters<Change<unknown>>, Static<Body>]) => Promise<ActionResult>;
 };
 
-/** `secret` where it is new. */
+/** `secret` is set if it is new. */
 type ActionResult = { message: string; endpoint: Endpoint; secret?: string };
 
 /** Pause, resume, enable, disable and rotate-secret (docs/reference/webhooks.md#webhook-endpoints). */

@@ -7,7 +7,8 @@ import { wakeWorkers } from '../outbox.ts';
 import { createEndpointSecret, createV1aKey } from '../signature.ts';
 
 /**
- * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.
+ * Enables or disables an endpoint. Enabling clears the reason why it was disabled; disabling parks the pending
+ * deliveries, which stay held.
  * @throws AppError `endpoint_not_found`
  */
 export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
@@ -18,15 +19,16 @@ export async function enableEndpoint(executor: Executor, key: EndpointKey, enabl
 }
 
 /**
- * Keeps deliveries in the queue until the endpoint is resumed. Pausing twice keeps the first time.
+ * Pauses an endpoint: its deliveries stay in the queue until it is resumed. Pausing again keeps the first time.
  * @throws AppError `endpoint_not_found`
  */
 export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
   changeStored(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
 
 /**
- * Ends a pause. An endpoint that failed before it has failed since now: nothing was sent that could have succeeded.
- * @param ratePerS deliveries a second until the backlog is delivered; null: no limit
+ * Ends a pause. If the endpoint was failing before the pause, the failure restarts now, because no call could have
+ * succeeded.
+ * @param ratePerS deliveries per second until the backlog is delivered, or null without a limit
  * @throws AppError `endpoint_not_found`
  */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
@@ -43,7 +45,7 @@ export async function resumeEndpoint(executor: Executor, key: EndpointKey, rateP
 }
 
 /**
- * Gives an endpoint a new secret. The previous one signs too for `overlapS` seconds; an older one ends now.
+ * Gives an endpoint a new secret. The previous one also signs for `overlapS` seconds; an older one ends now.
  * @returns the secret, shown once
  * @throws AppError `endpoint_not_found`
  */

@@ -11,9 +11,9 @@ import { plainViewOf } from './view.ts';
 export const endpointResource = { name: 'webhook-endpoints', key: 'id' } as const;
 
 /**
- * Changes an endpoint and records in the audit log which fields differ afterwards, if any. Changes of one publisher's
- * endpoints run one after the other, so that each entry shows its own change only, and their number stays limited.
- * @param change gets the endpoint, locked; null: there is none
+ * Changes an endpoint and records in the audit log which fields changed, if any. Changes of one publisher's endpoints
+ * run one after the other, so that each entry shows only its own change, and their number stays limited.
+ * @param change receives the endpoint, locked, or null if there is none
  */
 export async function changeEndpoint<T>(
   work: Work,
@@ -29,7 +29,7 @@ export async function changeEndpoint<T>(
   return result;
 }
 
-/** Creates an endpoint that is no default endpoint, as {@link changeEndpoint} changes one. */
+/** Creates an endpoint that is not a default endpoint, with an audit entry like that of {@link changeEndpoint}. */
 export async function createEndpoint(work: Work, box: SecretBox, create: () => Promise<Saved>): Promise<Saved> {
   await lockEndpoints(work);
   const saved = await create();
@@ -48,8 +48,8 @@ async function auditChange(work: Work, box: SecretBox, before: Endpoint | null, 
 }
 
 /**
- * The audit log shows of the secret, of header values and of the URL's query, which may hold a key, only whether they
- * are set, or changed since `before`.
+ * View of an endpoint for the audit log. For the secret, the header values and the URL's query, which may contain a
+ * key, it shows only whether they are set, or changed since `before`.
  */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
   const { id, event, events, updated_at: _time, url, ...fields } = plainViewOf(endpoint);
@@ -74,7 +74,7 @@ function partsOf(url: string): [address: string, query: string] {
   return [address, url.slice(address.length)];
 }
 
-/** Equal values are encrypted anew with every save, so different ciphertexts are decrypted to compare them. */
+/** Values are encrypted anew with every save, so different ciphertexts are decrypted to compare them. */
 function loggedHeaders(
   { headers }: Endpoint,
   before: Endpoint | null,

@@ -1,6 +1,6 @@
 import { AppError } from '../../platform/errors.ts';
 
-/** Headers that an endpoint may not set: those of the transport, of the message, and Perkwire's own. */
+/** Headers that an endpoint can't set: those of the transport and of the message, and Perkwire's own. */
 const refused = new Set(
   `accept-encoding connection content-encoding content-length content-type date expect host http2-settings keep-alive
    proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade user-agent via`.split(
@@ -12,18 +12,18 @@ const refusedPrefixes = ['webhook-', 'perkwire-', 'proxy-', 'sec-', ':'];
 const maxHeaders = 20;
 const maxValueLength = 1000;
 const namePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
-/** Visible ASCII with blanks inside; nothing that could end the line. */
+/** Visible ASCII with blanks inside, without line breaks. */
 const valuePattern = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 
-/** Whether a header may be sent with every call of an endpoint. The name may be in any case. */
+/** Whether a header can be sent with the calls of an endpoint. The name may be in any case. */
 export function isAllowedHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return namePattern.test(name) && !refused.has(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
 }
 
 /**
- * An endpoint's own headers, names in lower case. A value of null keeps what is stored under that name.
- * @throws AppError `invalid_endpoint`, with what is wrong
+ * Reads an endpoint's own headers, with lower-case names. A null value keeps the stored value of that name.
+ * @throws AppError `invalid_endpoint` with the problem
  */
 export function readHeaders(
   given: Readonly<Record<string, string | null>>,

@@ -4,15 +4,15 @@ import { type Comparison, type Condition, checkCondition } from '../../catalog/c
 import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
 
-/** Whether an endpoint gets an event with this payload (parsed JSON). */
+/** Whether an endpoint receives an event with this payload (parsed JSON). */
 export type Filter = (payload: unknown) => boolean;
 
-/** The longest filter (characters of its JSON), so that one check takes microseconds. */
+/** Maximum length of a filter, in characters of its JSON, so that a check takes microseconds. */
 const maxFilterLength = 2000;
 
 const compiled = new LRUCache<string, Filter>({ max: 1000 });
 
-/** @throws AppError `invalid_endpoint`, with every problem of the condition */
+/** @throws AppError `invalid_endpoint` with all problems of the condition */
 export function requireUsableFilter(filter: unknown): void {
   const text = JSON.stringify(filter);
   const details =
@@ -28,8 +28,8 @@ export function requireUsableFilter(filter: unknown): void {
  * @param text the stored condition as JSON
  */
 export function compileFilter(text: string): Filter {
-  const known = compiled.get(text);
-  if (known !== undefined) return known;
+  const cached = compiled.get(text);
+  if (cached !== undefined) return cached;
   const filter = compile(JSON.parse(text) as Condition);
   compiled.set(text, filter);
   return filter;
@@ -47,7 +47,9 @@ function compile(condition: Condition): Filter {
   return compileComparison(condition);
 }
 
-/** A comparison holds where one of the values satisfies it, a negated one where none contradicts it. */
+/**
+ * Compiles a comparison. It holds if one of the values satisfies it; a negated one holds if no value contradicts it.
+ */
 function compileComparison(comparison: Comparison): Filter {
   const path = pathOf(comparison.key);
   const test = testOf(comparison);
@@ -60,7 +62,7 @@ function compileComparison(comparison: Comparison): Filter {
   };
 }
 
-/** Lists of values become sets, because a payload may have many values to look up. */
+/** Converts lists of values to sets, because a payload may have many values to look up. */
 function testOf(comparison: Comparison): (value: string | undefined) => boolean {
   if (comparison.op !== 'in' && comparison.op !== 'not_in') return (value) => compare(comparison, value);
   const listed = new Set(comparison.value.map(String));
@@ -68,7 +70,7 @@ function testOf(comparison: Comparison): (value: string | undefined) => boolean 
   return (value) => (value !== undefined && listed.has(value)) === isIn;
 }
 
-/** The parts of a key from each of its dots on: the first one, and the whole rest. */
+/** The suffixes of a key at each of its dots: the first part, and the rest. */
 type Path = readonly { name: string; rest: string }[];
 
 function pathOf(key: string): Path {
@@ -76,7 +78,9 @@ function pathOf(key: string): Path {
   return names.map((name, index) => ({ name, rest: names.slice(index).join('.') }));
 }
 
-/** The texts at a path. Numbers and booleans compare as text; null, objects and empty lists count as missing. */
+/**
+ * Collects the texts at a path. Numbers and booleans compare as text; null, objects and empty lists count as missing.
+ */
 function collect(node: unknown, path: Path, at: number, values: string[]): void {
   if (Array.isArray(node)) {
     for (const entry of node) collect(entry, path, at, values);
@@ -90,6 +94,6 @@ function collect(node: unknown, path: Path, at: number, values: string[]): void 
   if (typeof node !== 'object' || node === null) return;
   const fields = node as Record<string, unknown>;
   if (Object.hasOwn(fields, part.name)) collect(fields[part.name], path, at + 1, values);
-  // A custom attribute may have dots in its name.
+  // The name of a custom attribute may contain dots.
   else if (Object.hasOwn(fields, part.rest)) collect(fields[part.rest], path, path.length, values);
 }

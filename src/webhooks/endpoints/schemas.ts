@@ -10,18 +10,18 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
   schema: Schema,
 ) => Type.Union([schema, Type.Null()]);
 
-/** The path of one endpoint. */
+/** Path of one endpoint. */
 export const endpointPath = `${endpointsPath}/:endpoint`;
 
 export const endpointParams = Type.Object({
   endpoint: Type.String({ description: 'The id of an endpoint, or the event type of a default endpoint.' }),
 });
 
-/** The endpoint that a path names. @throws AppError `endpoint_not_found` */
+/** Reads the endpoint reference in a path. @throws AppError `endpoint_not_found` */
 export const readEndpointRef = (text: string, events: EventTypes): EndpointRef =>
   /^[1-9]\d{0,8}$/.test(text) ? Number(text) : requireEventType(events, text).name;
 
-/** A misspelt setting must not be ignored. */
+/** Unknown properties are refused, so that a misspelt setting is not ignored. */
 const strict = { additionalProperties: false };
 
 const urlSchema = Type.String({
@@ -31,11 +31,11 @@ const urlSchema = Type.String({
 });
 const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
 
-/** Attempts of a delivery at most (count). */
+/** Maximum number of attempts of a delivery. */
 export const maxSteps = 20;
-/** The longest of all waits together (seconds): 7 days. */
+/** Maximum sum of all waits, in seconds: 7 days. */
 export const maxRetryS = 7 * 86_400;
-/** The longest time that two secrets sign (seconds): 7 days. */
+/** Maximum time, in seconds, in which two secrets sign: 7 days. */
 const maxOverlapS = 7 * 86_400;
 
 const settingSchemas = {
@@ -136,7 +136,10 @@ export const patchBody = Type.Object(
   { title: 'WebhookEndpointChanges', description: 'Settings that are left out stay as they are.', ...strict },
 );
 
-/** What would be saved can be tried as it is; settings that one call does not use have no effect. */
+/**
+ * Accepts all settings of an endpoint, so that a test can send them as they would be saved. Settings that don't affect
+ * a single call are ignored.
+ */
 export const testBody = Type.Partial(
   Type.Object({
     ...saveBody.properties,

@@ -11,14 +11,14 @@ import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-stor
 import { changeEndpoint, createEndpoint } from './audit.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
-/** `stored`: the endpoint before the change, locked; null: there is none. */
+/** `stored` is the endpoint before the change, locked, or null if there is none. */
 export type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 
 type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; secretBox: SecretBox; now: () => number };
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
 
-/** What the routes do with the endpoints of a caller's publisher. */
+/** Operations of the routes on the endpoints of a caller's publisher. */
 export function createEndpointService({ pool, secretBox, now, dbHealth }: ServiceDeps) {
   const failFast = createFailFast(dbHealth);
   const list = (request: FastifyRequest, ref: EndpointRef | null) =>
@@ -28,30 +28,32 @@ export function createEndpointService({ pool, secretBox, now, dbHealth }: Servic
     return failFast(() => transaction(pool, (executor) => run({ actor, publisherId, nowMs: now(), executor })));
   };
   return {
-    /** Every endpoint with its state. */
+    /** Lists all endpoints with their state. */
     list: async (request: FastifyRequest) =>
       (await list(request, null)).map(({ endpoint, health }) => ({
         ...viewOfEndpoint(endpoint, secretBox),
         state: viewOfState(endpoint, health),
       })),
-    /** An endpoint with its state. @throws AppError `endpoint_not_found` */
+    /** Returns an endpoint with its state. @throws AppError `endpoint_not_found` */
     show: async (request: FastifyRequest, ref: EndpointRef) => {
-      const [found] = await list(request, ref);
-      if (found === undefined) throw new AppError('endpoint_not_found');
-      return { ...viewOfEndpoint(found.endpoint, secretBox), state: viewOfState(found.endpoint, found.health) };
+      const [stored] = await list(request, ref);
+      if (stored === undefined) throw new AppError('endpoint_not_found');
+      return { ...viewOfEndpoint(stored.endpoint, secretBox), state: viewOfState(stored.endpoint, stored.health) };
     },
     /**
-     * Changes an endpoint, in one transaction with its entry in the audit log.
-     * @throws AppError `endpoint_not_found`, and those of `change`
+     * Changes an endpoint and writes its audit entry, in one transaction.
+     * @throws AppError `endpoint_not_found`, and the errors of `change`
      */
     change: <T>(request: FastifyRequest, ref: EndpointRef, change: Change<T>): Promise<T> =>
       work(request, (unit) =>
         changeEndpoint(unit, ref, secretBox, (key, stored) => change(unit.executor, key, stored)),
       ),
-    /** Creates an endpoint with a list of event types, likewise. @throws AppError `too_many_endpoints` */
+    /**
+     * Creates an endpoint with a list of event types and writes its audit entry. @throws AppError `too_many_endpoints`
+     */
     create: (request: FastifyRequest, create: (work: Work) => Promise<Saved>): Promise<Saved> =>
       work(request, (unit) => createEndpoint(unit, secretBox, () => create(unit))),
-    /** An endpoint as an answer shows it; `secret` only where it is new. */
+    /** View of an endpoint in a response; `secret` is set only for a new one. */
     view: (endpoint: Endpoint, secret: string | null = null) => ({
       ...viewOfEndpoint(endpoint, secretBox),
       ...(secret !== null && { secret }),

@@ -12,7 +12,7 @@ import { maxRetryS, type saveBody } from './schemas.ts';
 type Body = Partial<Static<typeof saveBody>>;
 
 /**
- * The settings of a request body, those alone that it has. A header value of null keeps the stored one.
+ * Reads the settings that a request body contains. A null header value keeps the stored one.
  * @throws AppError `invalid_endpoint` for an unusable URL, headers, retry steps or filter
  */
 export function readSettings<Given extends Body>(
@@ -23,7 +23,7 @@ export function readSettings<Given extends Body>(
   if (url !== undefined) requireUsableUrl(url, rules);
   if (steps) requireUsableSteps(steps);
   if (filter) requireUsableFilter(filter);
-  const given = {
+  const settings = {
     url,
     method: body.method,
     enabled: body.enabled,
@@ -37,32 +37,32 @@ export function readSettings<Given extends Body>(
     strictOrder: body.strict_order,
     signatureV1a: body.signature_v1a,
   };
-  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  const entries = Object.entries(settings).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as ReturnType<typeof readSettings<Given>>;
 }
 
 /**
- * The event types of a request body.
- * @throws AppError `invalid_endpoint` for an unknown one, one that is listed twice, or another one than that of a
- * default endpoint
+ * Reads the event types of a request body.
+ * @throws AppError `invalid_endpoint` for an unknown or repeated event type, or for another one than that of a default
+ * endpoint
  */
 export function readEvents(
-  given: readonly string[] | undefined,
-  known: EventTypes,
+  names: readonly string[] | undefined,
+  eventTypes: EventTypes,
   defaultOf: string | null = null,
 ): { events?: readonly string[] } {
-  if (given === undefined) return {};
+  if (names === undefined) return {};
   const problem = (event: string, index: number): string | null => {
-    if (!known.has(event)) return `is not an event type; known are ${[...known.keys()].join(', ')}`;
-    if (given.indexOf(event) !== index) return 'is listed twice';
+    if (!eventTypes.has(event)) return `is not an event type; known are ${[...eventTypes.keys()].join(', ')}`;
+    if (names.indexOf(event) !== index) return 'is listed twice';
     return defaultOf === null || event === defaultOf ? null : `cannot be added: this is the endpoint of ${defaultOf}`;
   };
-  const details = given.flatMap((event, index) => {
+  const details = names.flatMap((event, index) => {
     const message = problem(event, index);
     return message === null ? [] : [{ path: `/events/${index}`, message }];
   });
   if (details.length > 0) throw new AppError('invalid_endpoint', { details });
-  return { events: given };
+  return { events: names };
 }
 
 function requireUsableSteps(steps: readonly number[]): void {

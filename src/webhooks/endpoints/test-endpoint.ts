@@ -12,14 +12,14 @@ export type TestTarget = {
   eventType: EventType;
   url: string;
   method: Method;
-  /** The endpoint's own. */
+  /** Custom headers of the endpoint. */
   headers: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
   v1aKeys: readonly KeyObject[];
   deadlineMs: number;
 };
 
-/** The result of a test. `body` is the first 4 KiB as text; null: there was no answer. */
+/** Result of a test. `body` is the first 4 KiB as text, or null without a response. */
 export type TestOutcome = {
   delivered: boolean;
   status: number | null;
@@ -34,7 +34,8 @@ type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now:
 const shownBytes = 4096;
 
 /**
- * Sends a sample payload as deliveries are sent. Not retried, counted or stored; a 410 does not disable the endpoint.
+ * Sends a sample payload as deliveries are sent. The call is not retried, counted or stored; a 410 does not disable the
+ * endpoint.
  */
 export async function testEndpoint(
   { eventType, deadlineMs, ...target }: TestTarget,

@@ -20,7 +20,7 @@ import { readHeaders } from './custom-headers.ts';
 import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 
-/** What Test Endpoint takes. */
+/** Dependencies of Test Endpoint. */
 export type TestDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -70,25 +70,25 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
   );
 }
 
-/** The body's settings, else the saved ones; signed with the saved secret, else with one made for this call. */
+/** Merges the body's settings with the saved ones. Signs with the saved secret, or with one generated for this call. */
 export function targetOf(
   eventType: EventType,
   url: string,
-  asked: Static<typeof testBody>,
+  requested: Static<typeof testBody>,
   saved: Endpoint | null,
   { secretBox }: { secretBox: SecretBox },
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
-  // Headers may be credentials: they are not sent to another server than the saved one.
+  // Headers may be credentials, so they are sent only to the saved origin.
   const stored =
     saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {
     eventType,
     url,
-    method: asked.method ?? saved?.method ?? 'POST',
-    headers: asked.headers === undefined ? stored : readHeaders(asked.headers, stored),
+    method: requested.method ?? saved?.method ?? 'POST',
+    headers: requested.headers === undefined ? stored : readHeaders(requested.headers, stored),
     secrets: openSecrets(secretBox, sealed),
     v1aKeys: saved?.signatureV1a && saved.v1aKeySealed !== null ? openV1aKeys(secretBox, [saved.v1aKeySealed]) : [],
-    deadlineMs: asked.deadline_ms ?? saved?.deadlineMs ?? defaultSettings.deadlineMs,
+    deadlineMs: requested.deadline_ms ?? saved?.deadlineMs ?? defaultSettings.deadlineMs,
   };
 }

@@ -17,7 +17,7 @@ import type { PayloadLinks } from '../payload-link.ts';
 import { findHandedOut, type HandedOut } from './hand-out.ts';
 import { type answerBody, maxHeaderLength, maxHeaders } from './schemas.ts';
 
-/** What answers are recorded with. `now`: epoch milliseconds. */
+/** Dependencies to record responses. `now`: epoch milliseconds. */
 export type AnswerDeps = {
   pool: pg.Pool;
   secretBox: SecretBox;
@@ -27,7 +27,7 @@ export type AnswerDeps = {
   now: () => number;
 };
 
-/** Where the log says that the request went. */
+/** Remote address of the request in the log. */
 const remoteAddress = 'perkwire listen';
 
 export function createAnswers({
@@ -41,7 +41,7 @@ export function createAnswers({
 }: AnswerDeps & { payloadLinks: { url: PayloadLinks['url'] } }) {
   const watch = createHealthWatch(() => performance.now());
   const { meter } = dispatcherMetrics;
-  /** Signed at the start of the attempt, so that the request can be made anew. */
+  /** Signed with the start time of the attempt, so that the request can be rebuilt. */
   const toolsAt = (startedAt: Date) => ({
     secretBox,
     payloadLinks,
@@ -49,7 +49,7 @@ export function createAnswers({
     random: Math.random,
   });
   return {
-    /** The request of an attempt, for the stream. */
+    /** Builds the request of an attempt for the stream. */
     eventOf: ({ claimed, startedAt }: HandedOut): StreamEvent => {
       const call = prepare(claimed, toolsAt(startedAt));
       const { deliveryId, generation, event, deadlineMs } = claimed;
@@ -58,8 +58,8 @@ export function createAnswers({
       return { name: 'delivery', data: JSON.stringify({ ...about, deadline_ms: deadlineMs, ...request }) };
     },
     /**
-     * Records what a listener reports, as the dispatcher records an attempt of its own.
-     * @throws AppError `attempt_ended` where the delivery is not the listener's any more
+     * Records the response that a listener reports, as the dispatcher records its own attempts.
+     * @throws AppError `attempt_ended` if the listener no longer holds the delivery
      */
     record: async (
       { publisherId, listenerId }: { publisherId: number; listenerId: number },
@@ -68,12 +68,12 @@ export function createAnswers({
       const { delivery_id: id, attempt: number } = body;
       if (!isPossibleUuid7(id, now())) throw new AppError('attempt_ended');
       const key = { publisherId, listenerId, id, day: dayOfUuid7(id), attempt: number };
-      const found = await findHandedOut(pool, key);
-      if (found === null) throw new AppError('attempt_ended');
+      const handedOut = await findHandedOut(pool, key);
+      if (handedOut === null) throw new AppError('attempt_ended');
       const sender = { send: async () => resultOf(body), close: async () => {} };
       const settlement = await attempt(
-        found.claimed,
-        { ...toolsAt(found.startedAt), sender },
+        handedOut.claimed,
+        { ...toolsAt(handedOut.startedAt), sender },
         new AbortController().signal,
       );
       const [written] = await recordSettlements({ pool, watch, meter, logger, onWritten: activity.settled }, [
@@ -92,14 +92,14 @@ function resultOf(body: Static<typeof answerBody>): SendResult {
     const { class: name, message } = error ?? { class: 'other' as const, message: 'the listener had no answer' };
     return { ...fail(name, message), timing };
   }
-  const kept = Object.entries(headers)
+  const headerEntries = Object.entries(headers)
     .slice(0, maxHeaders)
     .map(([name, value]) => [name.toLowerCase(), value.slice(0, maxHeaderLength).toWellFormed()]);
   const bytes = Buffer.from(text, 'base64');
   return {
     kind: 'response',
     status,
-    headers: Object.fromEntries(kept),
+    headers: Object.fromEntries(headerEntries),
     body: bytes.subarray(0, maxKeptBytes),
     truncated: truncated || bytes.length > maxKeptBytes,
     remoteAddress,

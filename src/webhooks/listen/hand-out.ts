@@ -3,16 +3,16 @@ import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/cl
 import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
 import { leaseGraceMs } from '../dispatcher/leases.ts';
 
-/** A delivery that was handed to a listener. Its request is made anew, byte for byte, when the answer is recorded. */
+/** A delivery that was handed to a listener. Its request is rebuilt, byte for byte, when the response is recorded. */
 export type HandedOut = { claimed: Claimed; startedAt: Date };
 
-/** Seconds between two notes that a listener is connected. */
+/** Seconds between two updates of a listener's last-seen time. */
 const noteEveryS = 30;
 
 /*
  * $1 listener · $2 publisher
  *
- * The lease names no worker: it ends by its time, and the delivery is handed out again.
+ * The lease names no worker: it ends at its time, and the delivery is handed out again.
  */
 const handOutStatement = `
   with listener as materialized (
@@ -59,26 +59,26 @@ const findStatement = `
   where e.id = $1 and e.publisher_id = $2 and e.is_listener and k.delivery_id = $3::uuid and k.day = $4::date
     and a.day = $4::date and d.day = $4::date and k.generation = $5 and k.lease_until is not null`;
 
-type Row = WholeRow & { endpoint_id: number; standing: Standing; room: number; started_at: Date };
+type HandedOutRow = WholeRow & { endpoint_id: number; standing: Standing; room: number; started_at: Date };
 
-const handedOutOf = (row: Row): HandedOut => ({ claimed: claimedOf(row), startedAt: row.started_at });
+const handedOutOf = (row: HandedOutRow): HandedOut => ({ claimed: claimedOf(row), startedAt: row.started_at });
 
-/** Leases due deliveries of a listener, up to its concurrency. @returns null: there is no such listener */
+/** Leases due deliveries of a listener, up to its concurrency. @returns null if there is no such listener */
 export async function handOut(
   executor: Executor,
   publisherId: number,
   listenerId: number,
 ): Promise<HandedOut[] | null> {
-  const { rows } = await executor.query<Row>(handOutStatement, [listenerId, publisherId]);
+  const { rows } = await executor.query<HandedOutRow>(handOutStatement, [listenerId, publisherId]);
   if (rows.length === 0) return null;
   return rows.filter(({ delivery_id: id, payload }) => id !== null && payload !== null).map(handedOutOf);
 }
 
 export type HandedOutKey = { publisherId: number; listenerId: number; id: string; day: string; attempt: number };
 
-/** A delivery that a listener holds; null: it was answered, or its lease was taken over. */
+/** Returns a delivery that a listener holds; null if it was answered, or its lease was taken over. */
 export async function findHandedOut(executor: Executor, key: HandedOutKey): Promise<HandedOut | null> {
   const { publisherId, listenerId, id, day, attempt } = key;
-  const { rows } = await executor.query<Row>(findStatement, [listenerId, publisherId, id, day, attempt]);
+  const { rows } = await executor.query<HandedOutRow>(findStatement, [listenerId, publisherId, id, day, attempt]);
   return rows[0] === undefined ? null : handedOutOf(rows[0]);
 }

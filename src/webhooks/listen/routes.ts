@@ -44,11 +44,11 @@ type ListenDeps = AnswerDeps & {
   auth: Authenticator<Caller>;
   /** Events that publishers can subscribe to. */
   events: EventTypes;
-  /** Whether the key of a stream is still allowed to read it. */
+  /** Returns a check whether the key of a stream may still read it. */
   checkKey: (request: FastifyRequest) => () => boolean;
 };
 
-/** How often a stream looks for due deliveries (milliseconds). */
+/** Interval, in milliseconds, at which a stream looks for due deliveries. */
 const lookEveryMs = 300;
 
 const usualEvents = (events: EventTypes): string[] =>
@@ -84,9 +84,9 @@ function createRoute(app: App, deps: ListenDeps): void {
       ...strictBody,
     },
     async (request, reply) => {
-      const { forward_url: url, events: asked = usualEvents(deps.events), description } = request.body;
+      const { forward_url: url, events: names = usualEvents(deps.events), description } = request.body;
       requireForwardUrl(url, deps.config.publicUrl);
-      const { events = [] } = readEvents(asked, deps.events);
+      const { events = [] } = readEvents(names, deps.events);
       const input = { url, method: 'POST', enabled: true, description, events } as const;
       const { endpoint, secret } = await service.create(request, async (work) => {
         const saved = await addEndpoint(work.executor, deps.secretBox, { ...work, ...input });
@@ -98,7 +98,10 @@ function createRoute(app: App, deps: ListenDeps): void {
   );
 }
 
-/** It is only shown, but one that is this service would make a loop. @throws AppError `invalid_endpoint` */
+/**
+ * Refuses a forward URL that is this service, which would cause a loop; others are only displayed. @throws AppError
+ * `invalid_endpoint`
+ */
 function requireForwardUrl(text: string, publicUrl: string): void {
   const url = parseUrl(text);
   if (url === null || !/^https?:\/\/[^\s\0]+$/.test(text) || !text.isWellFormed())
@@ -127,7 +130,7 @@ function streamRoutes(app: App, deps: ListenDeps): void {
         querystring,
         response: { 200: eventStream, ...errorAnswers(401, 403, 404) },
       },
-      // What is handed out is not handed to another.
+      // Reading the stream changes state: a handed-out delivery is not handed to another listener.
       config: { effect: 'write' },
     },
     async (request, reply) => {
@@ -143,9 +146,9 @@ function streamRoutes(app: App, deps: ListenDeps): void {
         pauseMs: lookEveryMs,
         isAllowed,
         next: async () => {
-          const found = [...waiting, ...((await handOut(deps.pool, publisherId, listenerId)) ?? endOfListener())];
+          const deliveries = [...waiting, ...((await handOut(deps.pool, publisherId, listenerId)) ?? endOfListener())];
           waiting = [];
-          return found.map(answers.eventOf);
+          return deliveries.map(answers.eventOf);
         },
       });
       return reply;

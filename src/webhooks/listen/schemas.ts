@@ -4,7 +4,7 @@ import { eventsSchema, orNull } from '../endpoints/schemas.ts';
 
 const strict = { additionalProperties: false };
 
-/** Characters of an answer's header value, and headers of an answer (count), that are kept. */
+/** Maximum number of stored characters of a response header value, and of stored response headers. */
 export const maxHeaderLength = 4096;
 export const maxHeaders = 100;
 

@@ -5,7 +5,7 @@ import { webhookIdOf } from '../deliveries/view.ts';
 import type { EventType } from '../events.ts';
 import type { OperationalEvent } from '../raise-events.ts';
 
-/** The payload of an operational event as it is sent. */
+/** Builds the payload of an operational event. */
 export const buildOperationalPayload = (
   event: OperationalEvent,
   data: Readonly<Record<string, unknown>>,

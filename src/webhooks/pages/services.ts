@@ -7,10 +7,10 @@ import type { Shell } from '../../shell/layout.ts';
 import type { EventTypes } from '../events.ts';
 import type { Sender } from '../sender.ts';
 
-/** What the pages of webhooks are made with. */
+/** Services of the webhook pages. */
 export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };
 
-/** `events`: what publishers can subscribe to. */
+/** `events`: the event types that publishers can subscribe to. */
 type PageDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;

@@ -8,20 +8,22 @@ import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { countRedeliverable, walkDeliveries } from '../deliveries/walk.ts';
 import { attemptNow, endWait, lockOpenEndpoints, requeue } from './requeue.ts';
 
-/** The redelivery of many deliveries. */
+/** Redelivery of many deliveries. */
 export type RedeliveryJob = {
   id: string;
   publisherId: number;
   filter: DeliveryFilter;
   status: 'running' | 'done' | 'cancelled';
-  /** Deliveries that matched when it was created, and how many of them are queued again, or made due, so far. */
+  /**
+   * Number of deliveries that matched when it was created, and how many of them were queued again, or made due, so far.
+   */
   total: number;
   queued: number;
   createdAt: Date;
   finishedAt: Date | null;
 };
 
-type Row = {
+type JobRow = {
   id: string;
   publisher_id: number;
   filter: DeliveryFilter;
@@ -36,7 +38,7 @@ type Row = {
 
 const columns = 'id, publisher_id, filter, newest, cursor, status, total, queued, created_at, finished_at';
 
-const jobOf = (row: Row): RedeliveryJob => ({
+const jobOf = (row: JobRow): RedeliveryJob => ({
   id: row.id,
   publisherId: row.publisher_id,
   filter: row.filter,
@@ -47,15 +49,15 @@ const jobOf = (row: Row): RedeliveryJob => ({
   finishedAt: row.finished_at,
 });
 
-/** Deliveries are counted up to this. */
+/** Deliveries are counted up to this number. */
 export const maxCounted = 1_000_000;
-/** Redeliveries of a publisher that run at once (count). */
+/** Maximum number of running redeliveries of a publisher. */
 const maxRunning = 5;
-/** Jobs listed, the newest (count). */
+/** Maximum number of jobs in the list. */
 const maxListed = 50;
 /**
- * Deliveries queued again in one transaction, and those due in the lane before the next are (count): the queue stays
- * small.
+ * Number of deliveries that are queued again in one transaction, and maximum number due in the lane before the next
+ * one, so that the queue stays small.
  */
 const sliceSize = 500;
 const maxDue = 2000;
@@ -64,7 +66,7 @@ export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs:
   countRedeliverable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
- * Creates a job for all deliveries that match now; the workers run it. Pending ones are attempted now.
+ * Creates a job for all deliveries that match now; the workers run it. Pending deliveries are attempted now.
  * @throws AppError `too_many_replays`
  */
 export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<RedeliveryJob> {
@@ -77,33 +79,33 @@ export async function createJob(executor: Executor, filter: DeliveryFilter, nowM
   if (filter.statuses?.includes('pending')) await endWait(executor, filter);
   const id = newUuid7(nowMs);
   const total = await countRedeliverable(executor, filter, id, maxCounted);
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<JobRow>(
     `insert into redelivery_jobs (id, publisher_id, filter, newest, total, created_at, updated_at)
       values ($1::uuid, $2, $3, $1::uuid, $4, $5, $5)
     returning ${columns}`,
     [id, publisherId, filter, total, new Date(nowMs)],
   );
-  return jobOf(rows[0] as Row);
+  return jobOf(rows[0] as JobRow);
 }
 
 export async function findJob(executor: Executor, publisherId: number, id: string): Promise<RedeliveryJob | null> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<JobRow>(
     `select ${columns} from redelivery_jobs where id = $1::uuid and publisher_id = $2`,
     [id, publisherId],
   );
   return rows[0] === undefined ? null : jobOf(rows[0]);
 }
 
-/** A publisher's newest jobs, newest first. */
+/** Lists a publisher's newest jobs, newest first. */
 export async function listJobs(executor: Executor, publisherId: number): Promise<RedeliveryJob[]> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<JobRow>(
     `select ${columns} from redelivery_jobs where publisher_id = $1 order by id desc limit ${maxListed}`,
     [publisherId],
   );
   return rows.map(jobOf);
 }
 
-/** Ends a job; what it queued already is sent. @returns false when it was not running */
+/** Ends a job; already queued deliveries are still sent. @returns false if it was not running */
 export async function cancelJob(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `update redelivery_jobs set status = 'cancelled', ${finished}
@@ -113,7 +115,7 @@ export async function cancelJob(executor: Executor, publisherId: number, id: str
   return rowCount === 1;
 }
 
-/** SQL: a finished job keeps no user id. $3 is the time. */
+/** SQL that finishes a job and removes the user id from it. $3 is the time. */
 const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'";
 
 /** Ids of the running jobs, oldest first. */
@@ -125,13 +127,13 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 }
 
 /**
- * Queues the next deliveries of a job and moves its cursor, in one transaction: a worker that dies in between changes
- * nothing. Skips a job of which another worker does a slice.
- * @returns whether there is more to do now; not while many deliveries of its endpoints are due in the lane
+ * Queues the next deliveries of a job and moves its cursor, in one transaction, so that a worker that dies changes
+ * nothing. Skips a job that another worker is processing.
+ * @returns whether there is more to do now; false while many deliveries of its endpoints are due in the lane
  */
 export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>
   transaction(pool, async (executor) => {
-    const { rows } = await executor.query<Row>(
+    const { rows } = await executor.query<JobRow>(
       `select ${columns} from redelivery_jobs where id = $1::uuid and status = 'running' for update skip locked`,
       [id],
     );
@@ -159,7 +161,7 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     return next !== null;
   });
 
-/** Redeliveries that are due at the endpoints that the filter names, counted up to the limit. */
+/** Counts the due redeliveries at the endpoints that the filter selects, up to the limit. */
 async function countDue(executor: Executor, filter: DeliveryFilter): Promise<number> {
   const parameters = createParameters();
   const conditions = endpointConditions(filter, parameters).join(' and ');
@@ -177,7 +179,7 @@ async function countDue(executor: Executor, filter: DeliveryFilter): Promise<num
 
 type RunnerDeps = { pool: pg.Pool; now: () => number };
 
-/** Works through the redelivery jobs, a slice of each in turn. Any number of workers may do it. */
+/** Runs the redelivery jobs, one slice of each in turn. Several workers may run it at the same time. */
 export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () => boolean): Promise<void> {
   let unfinished = await runningJobs(pool);
   while (unfinished.length > 0 && !isStopped()) {
@@ -187,7 +189,7 @@ export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () =
   }
 }
 
-/** Cancels redeliveries of the user's deliveries: nothing is left to send. */
+/** Cancels redeliveries of the user's deliveries, because nothing is left to send. */
 export const cancelRedeliveriesOfUser: EraseOfUser = async (pool, { subject, nowMs }) => {
   if (subject.namedBy !== 'pub_user_id') return;
   await pool.query(

@@ -7,7 +7,7 @@ import type { Page } from '../deliveries/walk.ts';
 import { findDelivery } from '../delivery-store.ts';
 import { wakeWorkers } from '../outbox.ts';
 
-/** The publisher's enabled endpoints, locked until the end of the transaction. */
+/** Locks the publisher's enabled endpoints until the end of the transaction, and returns their ids. */
 export async function lockOpenEndpoints(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number; enabled: boolean }>(
     'select id, enabled from webhook_endpoints where publisher_id = $1 order by id for share',
@@ -16,21 +16,21 @@ export async function lockOpenEndpoints(executor: Executor, publisherId: number)
   return rows.filter(({ enabled }) => enabled).map(({ id }) => id);
 }
 
-/** Which deliveries of the publisher may be queued again. */
+/** Selection of the publisher's deliveries to queue again. */
 export type Requeue = {
   publisherId: number;
   keys: Page['keys'];
-  /** Of {@link lockOpenEndpoints}. */
+  /** Endpoints locked by {@link lockOpenEndpoints}. */
   endpointIds: readonly number[];
   statuses: readonly DeliveryStatus[];
   nowMs: number;
 };
 
 /**
- * Queues deliveries again, in the lane of redeliveries and with the whole retry schedule: the same id and bytes with a
- * new signature. Skips those that are pending, erased, of another status or of a disabled endpoint. Their generation is
- * beyond that of their last attempt, so that a worker with an outdated claim cannot settle the new ones.
- * @returns how many were queued
+ * Queues deliveries again, in the redelivery lane and with the whole retry schedule: with the same id and bytes, and a
+ * new signature. Skips deliveries that are pending, erased, of another status or of a disabled endpoint. Their
+ * generation is above that of their last attempt, so that a worker with an outdated claim can't settle the new ones.
+ * @returns the number of queued deliveries
  */
 export async function requeue(
   executor: Executor,
@@ -65,12 +65,13 @@ export async function requeue(
 }
 
 /*
- * Rows that a worker is changing are skipped: such a delivery is being attempted, such a breaker has just seen a call.
+ * Rows that a worker is changing are skipped: such a delivery is being attempted, or such a breaker has just seen a
+ * call.
  */
 
 /**
- * Lets the next attempt of pending deliveries be made now. They keep their lane, their place where order is strict, and
- * the attempts made; how many calls their endpoint gets at once is as before.
+ * Makes pending deliveries due now. They keep their lane, their place in a strict order, and their attempts. The
+ * concurrency limit of their endpoint still applies.
  * @returns how many of them are queued
  */
 export async function attemptNow(
@@ -97,7 +98,7 @@ export async function attemptNow(
   return count;
 }
 
-/** Ends the wait of the endpoints that the filter names: an open breaker lets one call through as its probe. */
+/** Ends the wait of the endpoints that the filter selects: an open breaker lets one call through as its probe. */
 export async function endWait(
   executor: Executor,
   filter: { publisherId: number; event: string | null; endpointId: number | null },
@@ -117,18 +118,18 @@ export async function endWait(
 }
 
 /**
- * Queues one delivery of the publisher again; one that is pending is attempted now. Runs in a transaction.
+ * Queues one delivery of the publisher again; a pending delivery is attempted now. Runs in a transaction.
  * @throws AppError `delivery_not_found`, `delivery_erased`, `endpoint_disabled`
  */
 export async function redeliverOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {
   const endpointIds = await lockOpenEndpoints(executor, publisherId);
-  const found = await findDelivery(executor, publisherId, id);
-  if (found === null) throw new AppError('delivery_not_found');
-  if (found.erased_at !== null) throw new AppError('delivery_erased');
-  if (!endpointIds.includes(found.endpoint_id)) throw new AppError('endpoint_disabled');
+  const delivery = await findDelivery(executor, publisherId, id);
+  if (delivery === null) throw new AppError('delivery_not_found');
+  if (delivery.erased_at !== null) throw new AppError('delivery_erased');
+  if (!endpointIds.includes(delivery.endpoint_id)) throw new AppError('endpoint_disabled');
   const statuses = ['delivered', 'failed', 'held'] as const;
-  await requeue(executor, { publisherId, keys: [{ id, day: found.day }], endpointIds, statuses, nowMs });
-  if (found.status !== 'pending') return;
-  await endWait(executor, { publisherId, event: null, endpointId: found.endpoint_id });
+  await requeue(executor, { publisherId, keys: [{ id, day: delivery.day }], endpointIds, statuses, nowMs });
+  if (delivery.status !== 'pending') return;
+  await endWait(executor, { publisherId, event: null, endpointId: delivery.endpoint_id });
   await attemptNow(executor, [id], endpointIds);
 }

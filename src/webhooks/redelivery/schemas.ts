@@ -32,7 +32,7 @@ export const redeliveredAnswer = Type.Object({
   data: Type.Object({ id: Type.String(), webhook_id: Type.String(), status: Type.Literal('pending') }),
 });
 
-/** A redelivery as the API shows it. */
+/** View of a redelivery in the API. */
 export const viewOfJob = ({ id, status, total, queued, createdAt, finishedAt }: RedeliveryJob) => ({
   id,
   status,

@@ -5,23 +5,23 @@ import type { Method } from '../send/request.ts';
 import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
 import type { Allowance, RateAllowance } from './limits.ts';
 
-/** Whether an endpoint `e` of health `h` may be called at all. */
+/** SQL condition: whether endpoint `e` with health `h` may be called. */
 export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
       and (h.breaker_state = 'closed' or h.open_until <= now())
       and (not e.strict_order or h.not_before is null or h.not_before <= now())`;
 
 /**
- * Where a delivery `d` of these days is read, PostgreSQL opens their partitions and no others: opening all 38 took
+ * SQL condition that limits PostgreSQL to the partitions of these days when it reads delivery `d`: opening all 38 took
  * 0.15 ms of each claim. Nearly all attempts fall into these days; payloads of older deliveries are read separately.
  */
 const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
 
-/** The standing of an endpoint of health `h`, as far as the database knows. */
+/** SQL of the standing of an endpoint with health `h`, as far as the database knows it. */
 export const standingOf = `case
       when h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null then 'trusted'
       when h.last_success_at is null and h.last_failure_at is null then 'untried' else 'tried' end`;
 
-/** What is read of a claimed delivery `k`, its endpoint `e` and the health `h`. */
+/** Columns of a claimed delivery `k`, its endpoint `e` and the health `h`. */
 export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, k.attempts,
       extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
       e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
@@ -34,28 +34,29 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
         as previous_v1a_key_sealed`;
 
 /*
- * $1 worker · $2 lane · $3 endpoints to claim from, in their order
- * $4 limit for trusted endpoints · $5 for all others · $13 for those of the others that were tried
- * $6 limit of an unproven endpoint · $7 endpoints with calls in flight here, $8 how many
+ * $1 worker · $2 lane · $3 endpoints to claim from, in order
+ * $4 limit for trusted endpoints · $5 limit for all others · $13 limit for the tried ones among the others
+ * $6 limit of an unproven endpoint · $7 endpoints with calls in flight in this worker, $8 their numbers of calls
  * $9 endpoints with a slow call
  * $10 endpoints with a rate limit, $11 how many calls each may start · $12 whether expired leases may be taken over
  *
- * Only the endpoints asked for are read, so the cost follows what can be claimed: neither backlogs nor the number of
- * waiting endpoints count. The worker knows which ones may have something (`ready-queue.ts`); this statement decides.
+ * The statement reads only the requested endpoints, so its cost depends neither on backlogs nor on the number of
+ * waiting endpoints. The worker knows which endpoints may have deliveries (`ready-queue.ts`); this statement decides.
  *
- * `candidate` is which endpoints may be called now, and how often. Workers share an endpoint's concurrency limit by
- * their rank, so that together they keep to it without asking one another; one that has just started also counts the
- * leases of others, a stopping one's too, which are those of the oldest deliveries. Of its own it counts the calls in
- * flight: a lease lasts until its outcome is written. What must be one at a time (strict order, probes of an open
- * breaker, redeliveries) or has a rate limit belongs to one worker.
+ * `candidate` computes which endpoints may be called now, and how often. Workers share an endpoint's concurrency limit
+ * by their rank, so that they stay within it without communication. A worker that has just started also counts the
+ * leases of others, including those of a stopping worker, which belong to the oldest deliveries. For itself, a worker
+ * counts the calls in flight, because a lease lasts until its outcome is written. Endpoints with one call at a time
+ * (strict order, probes of an open breaker, redeliveries) or with a rate limit belong to one worker.
  *
- * A redelivery is sent only where nothing live is due or in flight.
+ * A redelivery is sent only if no live delivery of the endpoint is due or in flight.
  *
- * `picked` takes the oldest due deliveries. Where order is strict it finds the first one before locking it: skipping a
- * locked first one would break the order. The attempt is written with the claim: before the first byte is sent.
+ * `picked` takes the oldest due deliveries. With strict order it finds the first delivery before it locks it, because
+ * skipping a locked first delivery would break the order. The attempt is written with the claim, before the first byte
+ * is sent.
  *
- * Every candidate is returned, also one without deliveries: the worker learns its state and its room. Without `payload`
- * the delivery is an older one.
+ * The statement returns every candidate, even without deliveries, so that the worker learns its state and its room. The
+ * payload of an older delivery is missing.
  */
 const claimStatement = `
   with peer as materialized (
@@ -134,7 +135,7 @@ const contentStatement = `
   from unnest($1::date[], $2::uuid[]) as k (day, id)
   cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
 
-/** The deliveries of candidates of a standing that may be claimed, as many of each as it has room for. */
+/** SQL of the claimable deliveries of candidates with a standing, at most as many per candidate as it has room for. */
 function picked(standing: Standing): string {
   const free = 'q.due_at <= now() and (q.lease_until is null or ($12 and q.lease_until < now()))';
   return `select due.delivery_id from candidate c cross join lateral (
@@ -150,7 +151,7 @@ function picked(standing: Standing): string {
     ) due where c.standing = '${standing}' and c.room > 0`;
 }
 
-type Found = {
+type DeliveryRow = {
   delivery_id: string;
   day: string;
   generation: number;
@@ -172,12 +173,12 @@ type Found = {
   previous_v1a_key_sealed: Buffer | null;
 };
 
-/** What is sent. */
+/** The content of a delivery. */
 type Content = { event: string; dev: boolean; payload: Buffer; traceparent: string | null };
 
-/** One row for each delivery, or one without for an endpoint that had none. */
-type Row = { endpoint_id: number; standing: Standing; room: number } & (
-  | (Found & (Content | { payload: null }))
+/** One row for each delivery, or one without a delivery for an endpoint that had none. */
+type ClaimRow = { endpoint_id: number; standing: Standing; room: number } & (
+  | (DeliveryRow & (Content | { payload: null }))
   | { delivery_id: null }
 );
 
@@ -185,24 +186,24 @@ export type ClaimRequest = Allowance &
   RateAllowance & {
     workerId: number;
     lane: Lane;
-    /** The endpoints to claim from, in their order. */
+    /** The endpoints to claim from, in order. */
     endpointIds: readonly number[];
-    /** Ended leases may be taken over. */
+    /** Whether expired leases may be taken over. */
     takeOver: boolean;
   };
 
-/** What the statement takes, in the order of its parameters. */
+/** Parameters of the statement, in order. */
 const parameters = [
   ...(['workerId', 'lane', 'endpointIds', 'trusted', 'untrusted', 'perUnproven', 'busyIds', 'busyCounts'] as const),
   ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver', 'tried'] as const),
 ];
 
-/** Leases deliveries that are due at some endpoints to a worker. */
+/** Leases due deliveries of some endpoints to a worker. */
 export async function claim(
   executor: Executor,
   request: ClaimRequest,
 ): Promise<{ claimed: Claimed[]; candidates: Candidate[] }> {
-  const { rows } = await executor.query<Row>({
+  const { rows } = await executor.query<ClaimRow>({
     name: 'claim_deliveries',
     text: claimStatement,
     values: parameters.map((name) => request[name]),
@@ -210,17 +211,17 @@ export async function claim(
   const candidates = new Map(
     rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, standing: row.standing, room: row.room }]),
   );
-  const found = rows.filter(isFound);
+  const deliveryRows = rows.filter(isFound);
   await addContents(
     executor,
-    found.filter(({ payload }) => payload === null),
+    deliveryRows.filter(({ payload }) => payload === null),
   );
-  return { claimed: found.filter(hasContent).map(claimedOf), candidates: [...candidates.values()] };
+  return { claimed: deliveryRows.filter(hasContent).map(claimedOf), candidates: [...candidates.values()] };
 }
 
-type FoundRow = Extract<Row, Found>;
+type FoundRow = Extract<ClaimRow, DeliveryRow>;
 export type WholeRow = Extract<FoundRow, Content>;
-const isFound = (row: Row): row is FoundRow => row.delivery_id !== null;
+const isFound = (row: ClaimRow): row is FoundRow => row.delivery_id !== null;
 const hasContent = (row: FoundRow): row is WholeRow => row.payload !== null;
 
 /** Adds the contents of older deliveries, which the claim does not read. */

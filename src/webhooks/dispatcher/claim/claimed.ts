@@ -5,46 +5,46 @@ import type { Method } from '../send/request.ts';
 export type Lane = 'live' | 'redelivery';
 
 /**
- * trusted: the endpoint has succeeded, and nothing limits it; untried: no call of it has ended yet; tried: all others.
- * The last two are not trusted.
+ * trusted: the endpoint has succeeded, and nothing limits it; untried: none of its calls has ended yet; tried: all
+ * others. The last two are not trusted.
  */
 export type Standing = 'trusted' | 'untried' | 'tried';
 
-/** A delivery under lease: no other worker sends it until the lease ends or its worker is found dead. */
+/** A delivery under lease. No other worker sends it until the lease ends or its worker is found dead. */
 export type Claimed = {
   deliveryId: string;
-  /** The partition its rows live in, such as `2026-11-21`. */
+  /** Day of the partition with its rows, such as `2026-11-21`. */
   day: string;
-  /** Number of the claim; every later write names it. */
+  /** Number of the claim. Every later write refers to it. */
   generation: number;
   publisherId: number;
   endpointId: number;
   event: string;
   dev: boolean;
   payload: Buffer;
-  /** Of the operation that caused it; null: it is part of no trace. */
+  /** Trace context of the operation that caused the delivery, or null without a trace. */
   traceparent: string | null;
   /** Attempts made before this one. */
   attempts: number;
-  /** How long it has been due, milliseconds. */
+  /** Time since the delivery was due, in milliseconds. */
   lagMs: number;
   url: string;
   method: Method;
-  /** Headers the publisher wants with each call. */
+  /** Custom headers of the endpoint. */
   headers: SealedHeaders;
   secrets: SealedSecrets;
-  /** Sealed keys of ed25519 signatures; empty where the endpoint has none. */
+  /** Sealed keys of ed25519 signatures; empty if the endpoint has none. */
   v1aKeys: readonly Buffer[];
   deadlineMs: number;
   strictOrder: boolean;
-  /** Calls in flight at most (count). */
+  /** Maximum number of calls in flight. */
   maxInFlight: number;
-  /** Calls a second at most; null: no limit. */
+  /** Maximum number of calls per second, or null without a limit. */
   perS: number | null;
   standing: Standing;
-  /** Another success would change nothing of the endpoint's health. */
+  /** Whether another success would not change the endpoint's health. */
   healthy: boolean;
-  /** Waits before each attempt, seconds; null: the default schedule. */
+  /** Waits before each attempt, in seconds, or null for the default schedule. */
   steps: number[] | null;
 };
 
@@ -52,6 +52,6 @@ export type Claimed = {
 export type Candidate = {
   endpointId: number;
   standing: Standing;
-  /** Deliveries it might have been given (count); 0 or less: it is at its limit. */
+  /** Maximum number of deliveries the claim could have taken; 0 or less if the endpoint is at its limit. */
   room: number;
 };

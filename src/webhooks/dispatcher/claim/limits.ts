@@ -1,58 +1,60 @@
 import { refill, type TokenBucket } from '../../../platform/lib/token-bucket.ts';
 import type { Standing } from './claimed.ts';
 
-/** How much may be claimed now (counts). */
+/** Maximum numbers of calls that may be claimed now. */
 export type Allowance = {
   /** Calls to trusted endpoints, and to all others. */
   trusted: number;
   untrusted: number;
-  /** Of those to all others, to endpoints that were tried. */
+  /** Calls to tried endpoints, as a part of `untrusted`. */
   tried: number;
   /** Limit of an endpoint that has never succeeded. */
   perUnproven: number;
-  /** Endpoints with calls in flight, and how many. */
+  /** Endpoints with calls in flight, and their numbers of calls. */
   busyIds: number[];
   busyCounts: number[];
-  /** Those of them with a slow call: not trusted, even if the database says so. */
+  /** Busy endpoints with a slow call. They are not trusted, even if the database says so. */
   slowIds: number[];
 };
 
-/** The calls in flight in one worker. */
+/** Concurrency of one worker. */
 export type Concurrency = {
   allowance: () => Allowance;
-  /** @param standing as the claim read it @returns ends the use */
+  /** @param standing as the claim read it @returns a function that ends the use */
   take: (endpointId: number, standing: Standing) => () => void;
   count: () => number;
-  /** Milliseconds until a first call, by waiting, allows more than was allowed last; null: none will. */
+  /** Milliseconds until a waiting first call allows more calls than the last allowance, or null if none will. */
   nextMs: () => number | null;
 };
 
-/** A call that takes longer makes its endpoint untrusted until it ends (milliseconds). */
+/** Duration, in milliseconds, after which a call makes its endpoint untrusted until the call ends. */
 const slowMs = 1000;
-/** The share of the concurrency that untrusted endpoints may use together. */
+/** Share of the concurrency that untrusted endpoints may use together. */
 const untrustedShare = 0.4;
-/** Of that, what is kept for endpoints that were never tried: others that hang keep none from its first call. */
+/**
+ * Part of that share reserved for untried endpoints, so that hanging endpoints can't block the first call of a new one.
+ */
 const untriedShare = 1 / 4;
-/** While less of that share is in use, an unproven endpoint gets all its calls at once, else one. */
+/** While less of that share is in use, an unproven endpoint may use all its calls at once; otherwise only one. */
 const unprovenShare = 1 / 8;
 /**
- * A first call that takes longer (milliseconds) leaves its place to the first call of another endpoint, so that new
- * ones that hang keep none that works from being tried before their deadline. So many do (count): beyond the
- * concurrency, but each costs a socket that waits.
+ * A first call that takes longer than this (milliseconds) gives its slot to the first call of another endpoint, so that
+ * new endpoints that hang don't keep a working one from being tried. At most this many calls wait beyond the
+ * concurrency, because each one holds a socket.
  */
 const firstCallMs = 250;
 const maxWaitingFirst = 32;
-/** More calls than any endpoint may have in flight (count). */
+/** Exceeds the calls in flight of any endpoint. */
 const unlimited = 1000;
 
 type Start = { atMs: number; isFirst: boolean };
 type Busy = { trusted: boolean; startsMs: Set<Start> };
 
 /**
- * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones, 10 % for the first calls of new
- * ones, at least one call where the others have two or more. Calls beyond the 40 % of the
- * others, as when many trusted endpoints hang at once, do not count against the trusted either; all together there are
- * never more than twice the concurrency, but for first calls that wait.
+ * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted endpoints and 10 % for first calls of new
+ * ones, but at least one call if the others have two or more. If the others exceed their 40 %, as when many trusted
+ * endpoints hang at once, the excess does not reduce the share of trusted endpoints. In total there are never more
+ * calls than twice the concurrency, except for waiting first calls.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();
@@ -63,7 +65,7 @@ export function createConcurrency(total: number, now: () => number): Concurrency
     return oldest !== undefined && now() - oldest.atMs >= slowMs;
   };
   let all = 0;
-  /** When each first call of an endpoint began, the oldest first. */
+  /** Start times of first calls, oldest first. */
   const firstsMs = new Set<Start>();
   let askedMs = 0;
   const countWaiting = (): number => {
@@ -78,12 +80,12 @@ export function createConcurrency(total: number, now: () => number): Concurrency
     const slowIds: number[] = [];
     let untrusted = 0;
     let tried = 0;
-    for (const [endpointId, one] of busy) {
-      const slow = isSlow(one);
+    for (const [endpointId, calls] of busy) {
+      const slow = isSlow(calls);
       if (slow) slowIds.push(endpointId);
-      if (!slow && one.trusted) continue;
-      untrusted += one.startsMs.size;
-      for (const { isFirst } of one.startsMs) if (!isFirst) tried += 1;
+      if (!slow && calls.trusted) continue;
+      untrusted += calls.startsMs.size;
+      for (const { isFirst } of calls.startsMs) if (!isFirst) tried += 1;
     }
     return { untrusted, tried, slowIds };
   };
@@ -114,18 +116,18 @@ export function createConcurrency(total: number, now: () => number): Concurrency
       return next === undefined ? null : Math.max(1, next.atMs + firstCallMs - now());
     },
     take: (endpointId, standing) => {
-      const one = busy.get(endpointId) ?? { trusted: true, startsMs: new Set<Start>() };
+      const calls = busy.get(endpointId) ?? { trusted: true, startsMs: new Set<Start>() };
       const start = { atMs: now(), isFirst: standing === 'untried' };
-      one.trusted = standing === 'trusted';
-      one.startsMs.add(start);
+      calls.trusted = standing === 'trusted';
+      calls.startsMs.add(start);
       if (start.isFirst) firstsMs.add(start);
-      busy.set(endpointId, one);
+      busy.set(endpointId, calls);
       all += 1;
       return () => {
-        if (!one.startsMs.delete(start)) throw new Error('a call was released twice');
+        if (!calls.startsMs.delete(start)) throw new Error('a call was released twice');
         firstsMs.delete(start);
         all -= 1;
-        if (one.startsMs.size === 0) busy.delete(endpointId);
+        if (calls.startsMs.size === 0) busy.delete(endpointId);
       };
     },
   };
@@ -133,24 +135,27 @@ export function createConcurrency(total: number, now: () => number): Concurrency
 
 export type RateAllowance = { limitedIds: number[]; limitedCounts: number[] };
 
-/** Keeps endpoints to their rate limits. Only one worker calls such an endpoint, so its memory is enough. */
+/**
+ * Keeps endpoints within their rate limits. Only one worker calls an endpoint with a rate limit, so its memory is
+ * enough.
+ */
 export type RateLimiter = {
   /** Known endpoints, and how many calls each may start now. */
   allowance: () => RateAllowance;
-  /** A claim had room for so many calls of an endpoint: notes whether the rate was the limit. */
+  /** Records that a claim had room for a number of calls of an endpoint, to note whether the rate was the limit. */
   observe: (endpointId: number, room: number) => void;
-  /** Endpoints that waited for their rate and may be called now. Each is named once. */
+  /** Endpoints that waited for their rate and may be called now. Returns each one once. */
   ready: () => number[];
-  /** A call starts. `perS` is the endpoint's rate; null where it has none. */
+  /** Records the start of a call. `perS` is the rate of the endpoint, or null without a rate limit. */
   spend: (endpointId: number, perS: number | null) => void;
-  /** Milliseconds until a rate-limited endpoint may be called; null: none is. */
+  /** Milliseconds until a rate-limited endpoint may be called, or null if none waits. */
   nextMs: () => number | null;
 };
 
-/** Burst, as a part of a second's calls: enough to make up for late timers. */
+/** Burst as a fraction of a second's calls, enough to make up for late timers. */
 const burstS = 0.1;
 
-/** `offered`: calls it could start at the last claim (count); `waits`: it got no more because of that. */
+/** `offered`: calls it could start at the last claim; `waits`: whether the rate limited that claim. */
 type Bucket = TokenBucket & { perS: number; offered: number; waits: boolean };
 
 export function createRateLimiter(now: () => number): RateLimiter {
@@ -163,7 +168,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
       for (const [endpointId, bucket] of buckets) {
         fill(bucket);
         bucket.offered = Math.max(0, Math.floor(bucket.tokens));
-        // An endpoint that is not listed may start one call.
+        // An endpoint that is not in the list may start one call.
         if (bucket.tokens === burstOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId);
       }
       return { limitedIds: [...buckets.keys()], limitedCounts: [...buckets.values()].map(({ offered }) => offered) };

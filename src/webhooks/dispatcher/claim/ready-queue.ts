@@ -1,26 +1,28 @@
 import type { Candidate, Standing } from './claimed.ts';
 import type { ScannedEndpoint } from './scan.ts';
 
-/** How many endpoints may be claimed from: trusted ones, all others, and those of them that were tried (count). */
+/** Maximum numbers of calls: to trusted endpoints, to all others, and to the tried ones among the others. */
 type Limits = { trusted: number; untrusted: number; tried: number };
 
 /**
- * The endpoints of a lane that may have deliveries to claim, as far as a worker knows. It saves reading other endpoints
- * and decides nothing: whether an endpoint may be called, and how often, each claim reads from the database.
+ * Endpoints of a lane that may have deliveries to claim, as far as a worker knows. It only saves reading other
+ * endpoints: each claim reads from the database whether an endpoint may be called, and how often.
  */
 export type ReadyQueue = {
-  /** Deliveries have come for these endpoints. */
+  /** Records that deliveries arrived for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
-   * A page of a scan: replaces what was known of these endpoints. `isEnd`: it was the last page; those set aside that
-   * the scan did not find are forgotten.
+   * Replaces what is known about the endpoints of a scanned page. `isEnd`: it was the last page; endpoints that were
+   * set aside and not seen by the scan are forgotten.
    */
   scanned: (endpoints: readonly ScannedEndpoint[], isEnd: boolean) => void;
-  /** An endpoint at its concurrency limit can take more. */
+  /** Records that an endpoint at its concurrency limit can take more deliveries. */
   freed: (endpointId: number) => void;
-  /** The next endpoints to claim from. They stay in front until `update`. */
+  /** Returns the next endpoints to claim from. They stay at the front until `update`. */
   peek: (limits: Limits) => number[];
-  /** The result of a claim from the endpoints of `peek`: how much was found where, under which limits. */
+  /**
+   * Applies the result of a claim from the endpoints of `peek`: the number of deliveries by endpoint, and the limits.
+   */
   update: (
     endpointIds: readonly number[],
     candidates: readonly Candidate[],
@@ -30,17 +32,18 @@ export type ReadyQueue = {
 };
 
 /**
- * First come, first served; an endpoint that was served and may have more goes to the end. Each standing has a queue of
- * its own, so that untrusted endpoints never delay the others, nor those that were tried the first call of a new one.
- * One at its concurrency limit, or that may not be called, is set aside until one of its calls ends or a scan finds it
- * callable. Events during a claim or scan may be later than what the statement saw, so they are remembered.
+ * First come, first served; an endpoint that was served and may have more deliveries goes to the end. Each standing has
+ * its own queue, so that untrusted endpoints never delay the others, and tried ones never delay the first call of a new
+ * one. An endpoint that is at its concurrency limit, or may not be called, is set aside until one of its calls ends or
+ * a scan finds it callable. Events during a claim or scan may be newer than what the statement saw, so they are
+ * remembered.
  */
 export function createReadyQueue(): ReadyQueue {
   const queues = { trusted: new Set<number>(), untried: new Set<number>(), tried: new Set<number>() };
   const setAsideIds = new Set<number>();
-  /** Endpoints set aside that the scan under way has not found yet; null: no scan is under way. */
+  /** Set-aside endpoints that the current scan has not seen yet, or null without a scan. */
   let unseen: Set<number> | null = null;
-  /** Since the last `peek`. */
+  /** Endpoints with events since the last `peek`. */
   const newlyArrived = new Set<number>();
   const newlyFreed = new Set<number>();
 
@@ -50,14 +53,14 @@ export function createReadyQueue(): ReadyQueue {
     queues[standing].add(endpointId);
   }
 
-  /** What is not known yet is taken for trusted: the claim tells. */
+  /** Treats an unknown endpoint as trusted, until the claim returns its standing. */
   function queueUnknown(endpointId: number): void {
     if (setAsideIds.has(endpointId) || queues.untried.has(endpointId) || queues.tried.has(endpointId)) return;
     queues.trusted.add(endpointId);
   }
 
   function remove(endpointId: number): void {
-    for (const one of Object.values(queues)) one.delete(endpointId);
+    for (const queue of Object.values(queues)) queue.delete(endpointId);
   }
 
   function setAside(endpointId: number): void {
@@ -66,9 +69,9 @@ export function createReadyQueue(): ReadyQueue {
     unseen?.delete(endpointId);
   }
 
-  function requeue({ endpointId, standing, room }: Candidate, found: number, isCut: boolean): void {
-    if (found > 0 || !isCut) remove(endpointId);
-    const isFull = found >= room;
+  function requeue({ endpointId, standing, room }: Candidate, claimedCount: number, isCut: boolean): void {
+    if (claimedCount > 0 || !isCut) remove(endpointId);
+    const isFull = claimedCount >= room;
     if (isFull && !newlyFreed.has(endpointId)) setAside(endpointId);
     else if (isFull || isCut || newlyArrived.has(endpointId)) queue(endpointId, standing);
   }
@@ -103,11 +106,11 @@ export function createReadyQueue(): ReadyQueue {
       newlyFreed.clear();
       return [...first(queues.trusted, trusted), ...first(queues.untried, untrusted), ...first(queues.tried, tried)];
     },
-    update: (endpointIds, candidates, found, limits) => {
-      const isCut = cutsOf(candidates, found, limits);
+    update: (endpointIds, candidates, claimedCounts, limits) => {
+      const isCut = cutsOf(candidates, claimedCounts, limits);
       const refused = new Set(endpointIds);
       for (const candidate of candidates) {
-        requeue(candidate, found.get(candidate.endpointId) ?? 0, isCut[candidate.standing]);
+        requeue(candidate, claimedCounts.get(candidate.endpointId) ?? 0, isCut[candidate.standing]);
         refused.delete(candidate.endpointId);
       }
       for (const endpointId of refused) if (!newlyFreed.has(endpointId)) setAside(endpointId);
@@ -115,44 +118,44 @@ export function createReadyQueue(): ReadyQueue {
   };
 }
 
-/** By standing: whether a claim was ended by its limit. */
+/** Whether the limit ended the claim, by standing. */
 function cutsOf(
   candidates: readonly Candidate[],
-  found: ReadonlyMap<number, number>,
+  claimedCounts: ReadonlyMap<number, number>,
   limits: Limits,
 ): Record<Standing, boolean> {
-  const taken = { trusted: 0, untried: 0, tried: 0 };
-  for (const { endpointId, standing } of candidates) taken[standing] += found.get(endpointId) ?? 0;
-  const isUntrustedCut = taken.untried + taken.tried >= limits.untrusted;
+  const totals = { trusted: 0, untried: 0, tried: 0 };
+  for (const { endpointId, standing } of candidates) totals[standing] += claimedCounts.get(endpointId) ?? 0;
+  const isUntrustedCut = totals.untried + totals.tried >= limits.untrusted;
   return {
-    trusted: taken.trusted >= limits.trusted,
+    trusted: totals.trusted >= limits.trusted,
     untried: isUntrustedCut,
-    tried: isUntrustedCut || taken.tried >= limits.tried,
+    tried: isUntrustedCut || totals.tried >= limits.tried,
   };
 }
 
 function first(ids: ReadonlySet<number>, count: number): number[] {
-  const taken: number[] = [];
+  const firstIds: number[] = [];
   for (const id of ids) {
-    if (taken.length >= count) break;
-    taken.push(id);
+    if (firstIds.length >= count) break;
+    firstIds.push(id);
   }
-  return taken;
+  return firstIds;
 }
 
-/** Wakes the worker when retries are due, so that they need not wait for the next poll. */
+/** Wakes the worker when retries are due, so that they don't wait for the next poll. */
 export type RetryTimers = {
-  /** A retry of an endpoint is due in so many milliseconds. */
+  /** Sets a timer for a retry of an endpoint. */
   set: (endpointId: number, inMs: number) => void;
   stop: () => void;
 };
 
-/** Retries due within one slice share a timer, which fires at its end (milliseconds). */
+/** Slice length in milliseconds. Retries due within one slice share a timer, which fires at its end. */
 const sliceMs = 250;
-/** Later retries are left to the poll: their jitter is much longer than a poll (milliseconds). */
+/** Retries later than this (milliseconds) are left to the poll: their jitter is much longer than a poll interval. */
 const horizonMs = 60_000;
 
-/** @param onDue gets the endpoints with due retries */
+/** @param onDue receives the endpoints with due retries */
 export function createRetryTimers(onDue: (endpointIds: readonly number[]) => void, now: () => number): RetryTimers {
   let isStopped = false;
   const slices = new Map<number, { timer: NodeJS.Timeout; endpointIds: Set<number> }>();
@@ -168,8 +171,8 @@ export function createRetryTimers(onDue: (endpointIds: readonly number[]) => voi
       if (isStopped || inMs > horizonMs) return;
       const nowMs = now();
       const slice = Math.floor((nowMs + inMs) / sliceMs) + 1;
-      const known = slices.get(slice);
-      if (known !== undefined) return void known.endpointIds.add(endpointId);
+      const pendingSlice = slices.get(slice);
+      if (pendingSlice !== undefined) return void pendingSlice.endpointIds.add(endpointId);
       slices.set(slice, { timer: setTimeout(end, slice * sliceMs - nowMs, slice), endpointIds: new Set([endpointId]) });
     },
     stop: () => {

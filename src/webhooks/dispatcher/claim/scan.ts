@@ -5,18 +5,18 @@ import type { Lane, Standing } from './claimed.ts';
 /** An endpoint with due deliveries. */
 export type ScannedEndpoint = {
   endpointId: number;
-  /** It may be called. */
+  /** Whether it may be called. */
   callable: boolean;
   standing: Standing;
 };
 
-/** Endpoints read by one statement (count): 1.5 ms. */
+/** Endpoints per statement (1.5 ms). */
 const page = 100;
 
 /*
- * $1 lane · $2 the endpoint before the first · $3 how many
+ * $1 lane · $2 the endpoint before the first · $3 limit
  *
- * Skips through the index from endpoint to endpoint, so that backlogs do not count.
+ * Skips through the index from endpoint to endpoint, so that backlogs don't matter.
  */
 const statement = `
   with recursive waiting (endpoint_id, due_at) as (
@@ -35,9 +35,9 @@ const statement = `
   order by w.endpoint_id`;
 
 /**
- * Reads the next endpoints with deliveries in a lane of the queue, in the order of their ids.
- * @param after the endpoint before the first; 0: from the start
- * @returns those with due deliveries, and the last endpoint read; null: there are no more
+ * Reads the next endpoints with deliveries in a lane of the queue, ordered by id.
+ * @param after the endpoint before the first, or 0 from the start
+ * @returns the endpoints with due deliveries, and the last endpoint read, or null if there are no more
  */
 export async function scanQueue(
   executor: Executor,

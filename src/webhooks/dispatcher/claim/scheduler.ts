@@ -10,37 +10,39 @@ import { createReadyQueue } from './ready-queue.ts';
 import { scanQueue } from './scan.ts';
 
 /**
- * Size of a claim (count). Small claims are quick: each delivery takes 25 µs, and of claims of 50 one in a hundred took
- * 7 ms. Where commits are slow a larger claim costs nothing, so it grows by this for each millisecond of the last one.
+ * Size of a claim. Small claims are fast: each delivery takes 25 µs, and 1 % of the claims of 50 took 7 ms. If commits
+ * are slow, a larger claim costs nothing, so the size grows by this number for each millisecond of the last claim.
  */
 const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
-/** The share of a claim that untrusted endpoints may have. */
+/** Maximum share of a claim for untrusted endpoints. */
 const untrustedShare = 0.5;
-/** The share of the concurrency that redeliveries may have. */
+/** Maximum share of the concurrency for redeliveries. */
 const redeliveryShare = 0.1;
 const lanes: readonly Lane[] = ['live', 'redelivery'];
 
 export type Scheduler = {
   /** Scans the next page of the queue. @returns whether it was the last page; the next scan starts at the first */
   scan: () => Promise<boolean>;
-  /** Live deliveries have come for these endpoints. */
+  /** Records that live deliveries arrived for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
-  /** Retries of these endpoints are due. */
+  /** Records that retries of these endpoints are due. */
   due: (endpointIds: readonly number[]) => void;
-  /** Claims what may be sent now, live deliveries before redeliveries. `release` each when its call has ended. */
+  /**
+   * Claims what may be sent now, live deliveries before redeliveries. Call `release` for each when its call has ended.
+   */
   claim: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
-  /** A call has ended. */
+  /** Records that a call has ended. */
   release: (claimed: Claimed) => void;
   /** Calls in flight (count). */
   inFlight: () => number;
-  /** Milliseconds until more may be claimed without anything having happened; null: nothing will be. */
+  /** Milliseconds until more may be claimed without any event, or null. */
   nextMs: () => number | null;
 };
 
 type ClaimResult = {
   claimed: Claimed[];
-  /** More may be claimable at once. */
+  /** Whether more may be claimable at once. */
   more: boolean;
 };
 
@@ -79,9 +81,9 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       ...rateLimiter.allowance(),
     });
     lastClaimMs = now() - startMs;
-    for (const one of claimed) {
-      releases.set(one, concurrencyShares.take(one.endpointId, one.standing));
-      rateLimiter.spend(one.endpointId, one.perS);
+    for (const delivery of claimed) {
+      releases.set(delivery, concurrencyShares.take(delivery.endpointId, delivery.standing));
+      rateLimiter.spend(delivery.endpointId, delivery.perS);
     }
     for (const { endpointId, room } of candidates) rateLimiter.observe(endpointId, room);
     readyQueues[lane].update(endpointIds, candidates, countByEndpoint(claimed), limits);
@@ -109,7 +111,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       if (live.more || redelivering.size >= redeliveryLimit) return live;
       const redeliveries = redeliveryLimit - redelivering.size;
       const again = await claimIn('redelivery', { workerId, takeOver }, allowance, redeliveries);
-      for (const one of again.claimed) redelivering.add(one);
+      for (const delivery of again.claimed) redelivering.add(delivery);
       return again;
     },
     release: (claimed) => {
@@ -131,7 +133,7 @@ const sizeOf = (lastClaimMs: number): number =>
 const earlier = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.min(a, b);
 
-/** Of what may be called, what one claim takes. */
+/** Limits of one claim, as a part of the allowance. */
 function limitsOf({ trusted, untrusted, tried }: Allowance, size: number) {
   const ofOthers = Math.ceil(size * untrustedShare);
   return {
@@ -147,14 +149,14 @@ function countByEndpoint(claimed: readonly Claimed[]): Map<number, number> {
   return counts;
 }
 
-/** Who claims: the id of this worker, and whether it may take over leases that have ended. */
+/** The claiming worker, and whether it may take over expired leases. */
 type Claimant = { workerId: number; takeOver: boolean };
 
 export type ClaimLoopOptions = {
   pool: pg.Pool;
   scheduler: Scheduler;
   leases: Leases;
-  /** null while nothing may be claimed: the worker stops, or cannot prove that it lives. */
+  /** Returns null while nothing may be claimed, because the worker is stopping or can't prove that it is alive. */
   claimant: () => Claimant | null;
   /** Starts the call of a claimed delivery. */
   start: (claimed: Claimed) => void;
@@ -162,32 +164,32 @@ export type ClaimLoopOptions = {
 };
 
 export type ClaimLoop = {
-  /** There may be something to claim. */
+  /** Claims soon, because there may be something to claim. */
   wake: () => void;
-  /** Scans the queue for endpoints that the ready queue does not know of, then claims. */
+  /** Scans the queue for endpoints that are missing in the ready queue, then claims. */
   scan: () => void;
-  /** A notification of the outbox channel. */
+  /** Handles a notification of the outbox channel. */
   notified: (payload: string) => void;
-  /** Resolves once no claim is under way. */
+  /** Resolves when no claim is running. */
   stop: () => Promise<void>;
 };
 
 type State = {
-  wanted: boolean;
+  isWanted: boolean;
   scanRequested: boolean;
-  /** A scan is under way: a page of it goes before each claim, so that it delays none for long. */
+  /** Whether a scan is running. One page is read before each claim, so that it delays no claim for long. */
   isScanning: boolean;
-  /** A claim failed, yet it may have been committed. */
+  /** Whether a claim failed that may have been committed. */
   isUncertain: boolean;
   isStopped: boolean;
   running: Promise<void> | null;
   claimTimer: NodeJS.Timeout | undefined;
 };
 
-/** Claims, one statement at a time, for as long as there may be something to claim. */
+/** Claims, one statement at a time, while there may be something to claim. */
 export function createClaimLoop({ pool, scheduler, leases, claimant, start, logger }: ClaimLoopOptions): ClaimLoop {
   const state: State = {
-    wanted: false,
+    isWanted: false,
     scanRequested: true,
     isScanning: false,
     isUncertain: false,
@@ -198,13 +200,13 @@ export function createClaimLoop({ pool, scheduler, leases, claimant, start, logg
   const permitted = (): Claimant | null => (state.isStopped ? null : claimant());
 
   function wake(): void {
-    state.wanted = true;
+    state.isWanted = true;
     if (permitted() !== null) state.running ??= run();
   }
 
   async function run(): Promise<void> {
-    for (let by = permitted(); state.wanted && by !== null; by = permitted()) {
-      state.wanted = false;
+    for (let by = permitted(); state.isWanted && by !== null; by = permitted()) {
+      state.isWanted = false;
       await claimOnce(by).catch((err) => {
         state.isUncertain = state.scanRequested = true;
         logger.debug({ err }, 'a claim failed'); // the next poll claims again
@@ -218,7 +220,7 @@ export function createClaimLoop({ pool, scheduler, leases, claimant, start, logg
     state.isUncertain = false;
     await scanPage();
     const { claimed, more } = await scheduler.claim(workerId, { takeOver });
-    state.wanted ||= more || state.isScanning || state.scanRequested;
+    state.isWanted ||= more || state.isScanning || state.scanRequested;
     for (const delivery of claimed) start(delivery);
     clearTimeout(state.claimTimer);
     const nextMs = scheduler.nextMs();

@@ -22,24 +22,24 @@ export type AttemptTools = RequestTools & {
   sender: Sender;
   /** A number in [0, 1). */
   random: () => number;
-  /** Absent: attempts are not traced, and the context is passed on as it came. */
+  /** Without it, attempts are not traced, and the trace context is passed on unchanged. */
   tracing?: Tracing;
 };
 
 /**
- * The wait after a failure of our own, doubled each time up to the limit (milliseconds). It uses up no attempt, so the
- * steps do not apply.
+ * Wait, in milliseconds, after a failure of our own, doubled each time up to the maximum. Such a failure uses up no
+ * attempt, so the retry schedule does not apply.
  */
 const localDelayMs = 1000;
 const maxLocalDelayMs = 60_000;
 
-/** Makes one attempt of a delivery. Never rejects. `signal` ends it early; the delivery is then due again at once. */
-export async function attempt(given: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
-  const span = startAttempt(tools.tracing, given);
-  if (span === null) return makeAttempt(given, tools, signal);
-  const traced = { ...given, traceparent: span.traceparent };
-  // The lease is that of the given object.
-  const settlement = { ...(await makeAttempt(traced, tools, signal)), claimed: given };
+/** Makes one attempt of a delivery. Never rejects. `signal` cancels it; the delivery is then due again at once. */
+export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
+  const span = startAttempt(tools.tracing, claimed);
+  if (span === null) return makeAttempt(claimed, tools, signal);
+  const traced = { ...claimed, traceparent: span.traceparent };
+  // The lease belongs to the original object.
+  const settlement = { ...(await makeAttempt(traced, tools, signal)), claimed: claimed };
   endAttempt(span, settlement);
   return settlement;
 }
@@ -65,7 +65,7 @@ async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortS
 
 type Verdict = ReturnType<typeof classify>;
 
-/** The call of an attempt. */
+/** Builds the request of an attempt. */
 export function prepare(
   claimed: Claimed,
   { secretBox, payloadLinks, now }: RequestTools,
@@ -118,14 +118,16 @@ function outcomeOf(
   return next === null ? { outcome: 'failed' } : { outcome: 'retry', delayMs: next.delayMs };
 }
 
-/** A claim that used up no attempt was a failure of our own, or a worker that died. */
+/** Wait after a claim that used up no attempt: a failure of our own, or a worker that died. */
 const localWaitMs = ({ generation, attempts }: Claimed): number =>
   Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - attempts - 1, 0), 10), maxLocalDelayMs);
 
-/** What was sent, as the log shows it. The endpoint's own headers may authorise: their values stay out of it. */
+/**
+ * Returns the request as the log shows it, without the values of the endpoint's own headers, which may be credentials.
+ */
 function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
-  const shown = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
-  return { method, url, headers: Object.fromEntries(shown) };
+  const logged = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
+  return { method, url, headers: Object.fromEntries(logged) };
 }
 
 type Logged =
@@ -162,7 +164,10 @@ function loggedFields(result: SendResult, verdict: Verdict): Pick<Settlement, Lo
   };
 }
 
-/** Begins the attempt in the trace of what caused the delivery, with the time since it was due; null: no trace. */
+/**
+ * Starts a span for the attempt in the trace of the delivery's cause, with the time since it was due. Null without a
+ * trace.
+ */
 function startAttempt(tracing: Tracing | undefined, { traceparent, event, lagMs }: Claimed): Span | null {
   if (traceparent === null || tracing === undefined) return null;
   const span = tracing.start(`webhook ${event}`, 'client', traceparent);
@@ -171,7 +176,7 @@ function startAttempt(tracing: Tracing | undefined, { traceparent, event, lagMs 
   return span;
 }
 
-/** Attributes: of the URL only the host, for the rest may name users. */
+/** Ends the span. Its attributes contain only the host of the URL, because the rest may identify users. */
 function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass }: Settlement): void {
   const { deliveryId, endpointId, event, method, url } = claimed;
   span.end(
@@ -190,17 +195,17 @@ function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass
   );
 }
 
-/** The calls in flight of one worker. */
+/** Calls in flight of one worker. */
 export type Calls = {
-  /** Makes an attempt; its settlement goes to `onEnd`. */
+  /** Makes an attempt, and passes its settlement to `onEnd`. */
   start: (claimed: Claimed) => void;
-  /** Waits for all calls to end, and cancels them after so many milliseconds. */
+  /** Waits for all calls to end, and cancels them after the limit. */
   drain: (limitMs: number) => Promise<void>;
 };
 
 export function createCalls(tools: AttemptTools, onEnd: (settlement: Settlement) => void): Calls {
   const cancel = new AbortController();
-  setMaxListeners(0, cancel.signal); // one for each call in flight
+  setMaxListeners(0, cancel.signal); // one listener for each call in flight
   const inFlight = new Set<Promise<void>>();
   return {
     start: (claimed) => {

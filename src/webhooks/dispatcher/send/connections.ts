@@ -5,22 +5,24 @@ import { skipInterimResponses } from './interim-responses.ts';
 import { proxyErrorCode } from './proxy.ts';
 import { type Answer, type Clock, type ErrorClass, type Failure, fail } from './result.ts';
 
-/** The longest head of a response (bytes). */
+/** Maximum size of a response head, in bytes. */
 const maxHeadBytes = 16_384;
-/** An idle connection is closed after 4 s, or what the receiver announces, up to this. */
+/**
+ * Maximum idle time of a connection, in milliseconds. The default is 4 s, unless the receiver announces another time.
+ */
 const maxIdleMs = 30_000;
 
-/** How far a connection has come. */
+/** Progress of a connection. */
 type Phase = 'tcp' | 'tls' | 'open';
 
 export type PoolOptions = DialOptions & {
-  /** Every connection of the sender. */
+  /** All connections of the sender. */
   connections: Set<Connection>;
 };
 
 /**
- * The connections to one origin at one list of vetted addresses. Each carries one call at a time; as many as there are
- * calls at once.
+ * Connections to one origin at one list of vetted addresses. Each carries one call at a time, so there are as many as
+ * there are concurrent calls.
  */
 export type ConnectionPool = {
   take: () => Connection;
@@ -59,8 +61,8 @@ export type Connection = {
   client: Client;
   phase: Phase;
   /**
-   * Time the call that has this connection spent on TCP and then on TLS, milliseconds; null where it was open already,
-   * or came not that far.
+   * Time that the call with this connection spent on TCP and then on TLS, in milliseconds; null if the connection was
+   * open already, or did not get that far.
    */
   connectMs: number | null;
   tlsMs: number | null;
@@ -68,11 +70,14 @@ export type Connection = {
   /** Prepares an open connection for the response to the next request. */
   expectResponse: () => void;
   isOpen: () => boolean;
-  /** Ends it at once, also while it is being made. Resolves when it is closed; may be called again. */
+  /** Ends the connection at once, even while it is connecting. Resolves when it is closed; may be called again. */
   destroy: () => Promise<void>;
 };
 
-/** A client of one socket, which it replaces when the receiver has closed it: again only to the vetted addresses. */
+/**
+ * Opens a client with one socket, which it replaces when the receiver has closed it, again only at the vetted
+ * addresses.
+ */
 function openConnection(options: PoolOptions, onDisconnect: (connection: Connection) => void): Connection {
   let socket: Socket | null = null;
   const connect: buildConnector.connector = (_options, callback) => {
@@ -125,13 +130,14 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
   return connection;
 }
 
-/** Interim responses (1xx) before the final one (count). */
+/** Maximum number of interim responses (1xx) before the final one. */
 const maxInterim = 16;
 
 type Call = { url: URL; method: 'POST' | 'GET' | 'HEAD'; headers: Record<string, string>; body: Buffer | null };
 
 /**
- * One request and its response, as far as it is kept. Resolves once; later data of the connection is ignored.
+ * Makes one request and reads its response up to the size limit. Resolves once; later data of the connection is
+ * ignored.
  */
 export function exchange(
   connection: Connection,
@@ -140,18 +146,18 @@ export function exchange(
   clock: Clock,
 ): Promise<Answer | Failure> {
   return new Promise((resolve) => {
-    const kept: Buffer[] = [];
+    const bodyParts: Buffer[] = [];
     let room = maxBytes;
     let interim = 0;
     let head: { status: number; headers: Record<string, string> } = { status: 0, headers: {} };
     const answer = (truncated: boolean): void =>
-      resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
+      resolve({ kind: 'response', ...head, body: Buffer.concat(bodyParts), truncated });
     const { url, method, headers, body } = call;
     const request = { path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
     connection.expectResponse();
     connection.client.dispatch(request, {
       onRequestStart: () => {},
-      // Also called for interim answers (1xx), which the final one replaces.
+      // Also called for interim responses (1xx), which the final one replaces.
       onResponseStart: (controller, status, received) => {
         clock.timing.firstByteMs ??= clock.elapsedMs();
         if (status < 200 && ++interim > maxInterim) {
@@ -162,11 +168,11 @@ export function exchange(
       },
       onResponseData: (controller, chunk) => {
         if (chunk.length > room) {
-          kept.push(Buffer.from(chunk.subarray(0, room)));
+          bodyParts.push(Buffer.from(chunk.subarray(0, room)));
           answer(true);
           return stopReading(controller);
         }
-        kept.push(Buffer.from(chunk));
+        bodyParts.push(Buffer.from(chunk));
         room -= chunk.length;
       },
       onResponseEnd: () => answer(false),
@@ -175,10 +181,10 @@ export function exchange(
   });
 }
 
-/** Leaves what else has come unparsed: a chunk may hold thousands of interim answers. */
+/** Stops parsing: a chunk may hold thousands of interim responses. */
 const stopReading = (controller: Dispatcher.DispatchController): void => controller.abort(new Error('enough was read'));
 
-/** Repeats are joined, which can make the head longer than it came; what passes the limit is left out. */
+/** Joins repeated headers, which can make the head longer than it was received, and drops what exceeds the limit. */
 function boundedHeaders(received: Record<string, string | string[] | undefined>): Record<string, string> {
   let room = maxHeadBytes;
   const entries = Object.entries(received).map(
@@ -207,11 +213,11 @@ const resetCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 
 const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
 
-/** What an error of a connection in this phase means. */
+/** Maps an error of a connection in this phase to a failure. */
 function failureOf(error: Error, phase: Phase): Failure {
-  // undici's parser errors have a name only: their code is undefined.
+  // undici's parser errors have only a name; their code is undefined.
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  // Where every address of a host was tried, the error is an AggregateError without a message.
+  // If all addresses of a host were tried, the error is an AggregateError without a message.
   const message = (error.message || code).slice(0, maxMessageLength);
   return fail(errorClassOf(code, message, phase), message);
 }
@@ -222,7 +228,8 @@ function errorClassOf(code: string, message: string, phase: Phase): ErrorClass {
   if (phase !== 'open') return phase === 'tls' ? 'tls' : 'connect';
   if (tlsCode.test(code)) return 'tls';
   if (protocolCodes.has(code)) return 'protocol';
-  // undici has one code for a connection that closed and for one it closed itself, over a stray 100 or 101.
+  // undici uses one code for a connection that was closed and for one that it closed itself after an unexpected 100 or
+  // 101.
   if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'protocol' : 'reset';
   return resetCodes.has(code) ? 'reset' : 'other';
 }

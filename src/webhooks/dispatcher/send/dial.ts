@@ -16,10 +16,7 @@ export type DialOptions = {
 
 export type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onError: (error: Error) => void };
 
-/**
- * Connects to the vetted addresses, one after the other, and to nothing else: the socket's own lookup answers with
- * them.
- */
+/** Connects to the vetted addresses only, one after the other: the socket's own lookup returns just these. */
 export function dial(options: DialOptions, { onTcp, ...events }: DialEvents): Socket {
   const { url, addresses } = options;
   const target = {
@@ -35,8 +32,8 @@ export function dial(options: DialOptions, { onTcp, ...events }: DialEvents): So
 }
 
 /**
- * Has the proxy connect to the first vetted address; inside it TLS speaks to the host of the URL. `onTunnel` gets the
- * socket it runs over.
+ * Lets the proxy connect to the first vetted address; inside the tunnel, TLS talks to the host of the URL. `onTunnel`
+ * receives the underlying socket.
  */
 export function dialThrough(
   proxy: HttpProxy,
@@ -105,8 +102,8 @@ function tlsOptions({ url, ca }: DialOptions): TlsOptions {
 }
 
 /**
- * A lookup that knows these addresses only. It is not asked where the host is an address, which was vetted as it
- * stands.
+ * Creates a lookup that returns only these addresses. Sockets don't call it if the host is an address, which was vetted
+ * itself.
  */
 const pinned =
   (addresses: readonly ResolvedAddress[]): LookupFunction =>

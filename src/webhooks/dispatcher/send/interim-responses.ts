@@ -12,8 +12,8 @@ const interimStart = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
 const startLength = 'HTTP/1.1 100 '.length;
 
 /**
- * Skips the interim responses of a receiver. undici takes a `100 Continue` that was not asked for as a protocol error
- * and closes the connection, although HTTP requires clients to skip it (RFC 9110, section 15.2).
+ * Skips the interim responses of a receiver. undici treats an unexpected `100 Continue` as a protocol error and closes
+ * the connection, although HTTP requires clients to skip it (RFC 9110, section 15.2).
  * @returns a function to call before each request is sent
  */
 export function skipInterimResponses(socket: Socket): () => void {

@@ -2,13 +2,13 @@ import { connect, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { HttpProxy } from '../../../config.ts';
 
-/** Head of the proxy's answer at most (bytes). */
+/** Maximum size of the head of the proxy's response, in bytes. */
 const maxHeadBytes = 8192;
 const wordsOfProxy = /^HTTP\/1\.[01] (\d{3})/;
 
 export const proxyErrorCode = 'PERKWIRE_PROXY';
 
-/** The proxy could not be reached or refuses to serve us: not the receiver's fault. */
+/** The proxy can't be reached or refuses to serve us, which is not the receiver's fault. */
 class ProxyError extends Error {
   readonly code = proxyErrorCode;
 }
@@ -16,8 +16,8 @@ class ProxyError extends Error {
 type TunnelEvents = { onOpen: () => void; onError: (error: Error) => void };
 
 /**
- * Asks the proxy for a connection to an address: the one that was vetted, never a name, so the proxy looks nothing up.
- * @returns the socket at once; it is the tunnel when `onOpen` is called
+ * Asks the proxy for a connection to a vetted address, never to a name, so that the proxy looks nothing up.
+ * @returns the socket at once; it becomes the tunnel when `onOpen` is called
  */
 export function openTunnel(
   proxy: HttpProxy,
@@ -62,7 +62,7 @@ export function openTunnel(
   return socket;
 }
 
-/** What is wrong with a proxy's answer. One of its own (5xx) says that it could not connect. */
+/** Returns the error that a proxy's response means. Its own 5xx means that it could not connect. */
 function problemOf(head: string): Error | null {
   const status = Number(wordsOfProxy.exec(head)?.[1] ?? 0);
   if (status === 0) return new ProxyError('the proxy does not speak HTTP');

@@ -3,17 +3,17 @@ import { fillUrl, parseUrlTemplate, urlMacros } from '../../../platform/lib/url-
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
 import { sign } from '../../signature.ts';
 
-/** Everything a webhook call is made of. */
+/** Input of a webhook call. */
 export type Message = {
-  /** UUID; `webhook-id` is `msg_` and its hex digits, the same over all attempts. */
+  /** UUID; `webhook-id` is `msg_` with its hex digits, the same for all attempts. */
   deliveryId: string;
   event: string;
-  /** Of the endpoint; macros in it are filled from the payload. */
+  /** URL of the endpoint; macros in it are filled from the payload. */
   url: string;
   method: Method;
   /** JSON text in UTF-8: bytes signed = bytes stored = bytes sent. */
   payload: Buffer;
-  /** The endpoint's own headers; those it may not set are left out. */
+  /** The endpoint's own headers; reserved ones are dropped. */
   headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
   /** Ed25519 keys that sign in addition to the secrets. */
@@ -21,11 +21,9 @@ export type Message = {
   nowMs: number;
   dev: boolean;
   test: boolean;
-  /** Sent on, so that the receiver's work is part of the trace; null: there is none. */
+  /** Trace context to pass on, so that the receiver's work is part of the trace, or null. */
   traceparent?: string | null;
-  /**
-   * Makes a link from which the payload can be fetched, for GET calls whose URL would be too long; null: there is none.
-   */
+  /** Creates a link to the payload, for GET calls whose URL would be too long; null if there is none. */
   payloadUrl: (() => string) | null;
 };
 
@@ -72,30 +70,30 @@ function usable(headers: Readonly<Record<string, string>>): Record<string, strin
   return Object.fromEntries(allowed.map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** Of a webhook call. */
+/** HTTP method of a webhook call. */
 export type Method = 'POST' | 'GET';
 
-/** What the address of a call is made of. */
+/** Input of the address of a call. */
 export type Target = {
   event: string;
-  /** The endpoint's URL, in which macros such as `{payout}` may stand. */
+  /** The endpoint's URL, which may contain macros such as `{payout}`. */
   url: string;
   method: Method;
   payload: Buffer;
-  /** Makes a link from which the payload can be fetched; null: there is none. */
+  /** Creates a link to the payload, or null if there is none. */
   payloadUrl: (() => string) | null;
 };
 
-/** The longest URL of a GET call that carries its payload (bytes). */
+/** Maximum length of the URL of a GET call that carries its payload, in bytes. */
 export const maxUrlBytes = 8000;
-/** Of a GET call whose payload is behind a link, the longest field that is still in the URL (bytes, encoded). */
+/** Maximum length of a field that stays in the URL of a GET call with a payload link, in bytes after encoding. */
 const maxFieldBytes = 600;
 
 /**
- * The address of a call, made from the endpoint's URL and the payload alone, so that it is the same on every attempt.
- * Macros are filled with fields of the payload or the custom keys in it, percent-encoded; unknown ones become empty. A
- * GET call also carries the fields and the signed payload as parameters, except for postbacks whose URL has macros: it
- * is called as written.
+ * Builds the address of a call from only the endpoint's URL and the payload, so that it is the same for every attempt.
+ * Macros are filled with fields of the payload or the custom keys in it, percent-encoded; unknown macros become empty.
+ * A GET call also carries the fields and the signed payload as parameters, except for postbacks whose URL has macros:
+ * it is called as written.
  */
 export function targetUrl(target: Target): string {
   const { event, url, method, payload, payloadUrl } = target;
@@ -115,10 +113,7 @@ export function targetUrl(target: Target): string {
 
 type Fields = ReadonlyMap<string, string>;
 
-/**
- * The fields of a payload as text, and the custom keys of the fetch, which the payload holds as an object under the
- * name `payload`.
- */
+/** Reads the fields of a payload as text, and the custom keys of the fetch, which are in its object `payload`. */
 function readPayload(event: string, text: string): { fields: Fields; custom: Fields } {
   const parsed = JSON.parse(text) as Record<string, unknown>;
   if (event === 'usp.selection') return { fields: selectionFields(parsed.body as Selection), custom: new Map() };
@@ -134,7 +129,7 @@ type Selection = {
   campaigns?: readonly { campaign_id: number }[];
 };
 
-/** Macros of `usp.selection` in the URL of an endpoint, next to `{payload}`. */
+/** Macros of `usp.selection` in the URL of an endpoint, in addition to `{payload}`. */
 export const selectionMacros: readonly string[] = ['pub_user_id', 'selected', 'session_id', 'campaign_ids'];
 
 const selectionFields = ({ pub_user_id = '', selected = 0, session_id = '', campaigns = [] }: Selection): Fields =>
@@ -156,8 +151,8 @@ function textOf(value: unknown): string {
 const encoded = (value: string): string => encodeURIComponent(value.toWellFormed());
 
 /**
- * Adds parameters behind the query a URL already has, which stays as it was written. Blanks become `%20`, which every
- * receiver reads.
+ * Appends parameters to a URL and keeps its existing query as written. Blanks become `%20`, which every receiver can
+ * read.
  */
 function withQuery(text: string, parameters: readonly (readonly [string, string])[]): string {
   const url = new URL(text);

@@ -1,23 +1,23 @@
 import type { BlockReason } from '../../address-guard.ts';
 
-/** Why no answer came, where it was not our doing. */
+/** Reasons for a missing response that are not our own fault. */
 export const remoteErrorClasses = ['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'] as const;
 type RemoteErrorClass = (typeof remoteErrorClasses)[number];
 
-/** How much of an answer's body is kept (bytes). */
+/** Maximum size of a stored response body, in bytes. */
 export const maxKeptBytes = 16_384;
 
 /**
- * Why no answer came. `timeout`: the deadline passed, wherever the call stood. `dns`, `connect`, `tls`: no connection.
- * `reset`: the connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled,
+ * Reason for a missing response. `timeout`: the deadline passed, in any phase. `dns`, `connect`, `tls`: no connection.
+ * `reset`: the connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our own fault (cancelled,
  * closed, out of sockets or memory, no resolver, no proxy).
  */
 export type ErrorClass = RemoteErrorClass | 'local';
 
 /**
- * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a
- * connection used before, or none; `firstByteMs` runs from the start of the call to the response's head, and is null
- * where none came.
+ * Times in milliseconds. `dnsMs` is nearly 0 if the host is an address. `connectMs` (TCP) and `tlsMs` are null for a
+ * reused connection, or without one. `firstByteMs` runs from the start of the call to the response head, and is null
+ * without a response.
  */
 export type Timing = {
   dnsMs: number;
@@ -27,10 +27,13 @@ export type Timing = {
   totalMs: number;
 };
 
-/** Measures a call. */
+/** Timer of a call. */
 export type Clock = { timing: Timing; elapsedMs: () => number };
 
-/** `headers` have lower-case names, repeats joined by a comma, 16 KiB in all; `body` is as received, never unpacked. */
+/**
+ * `headers` have lower-case names, and repeated ones are joined by a comma, up to 16 KiB in total; `body` is as
+ * received, never decompressed.
+ */
 export type Answer = {
   kind: 'response';
   status: number;
@@ -43,7 +46,7 @@ export type Failure = { kind: 'error'; class: ErrorClass; message: string };
 export type SendResult =
   | (Answer & { remoteAddress: string; timing: Timing })
   | { kind: 'blocked'; reason: BlockReason }
-  /** `remoteAddress`: where a connection was made. */
+  /** `remoteAddress`: set if a connection was made. */
   | (Failure & { remoteAddress?: string; timing: Timing });
 
 export type SendRequest = {
@@ -51,7 +54,7 @@ export type SendRequest = {
   method: 'POST' | 'GET' | 'HEAD';
   headers: Record<string, string>;
   body: Buffer | null;
-  /** One limit over lookup, connect, TLS, head and body together. */
+  /** One limit for lookup, connect, TLS, head and body together. */
   deadlineMs: number;
   /** Ends the call early, as `local`. */
   signal?: AbortSignal;

@@ -4,7 +4,10 @@ import type { Logger } from '../../../platform/logger.ts';
 import { endpointResource } from '../../endpoints/audit.ts';
 import { endpointData, raiseEvents } from '../../raise-events.ts';
 
-/** An endpoint without a success raises a warning after this, and is disabled after that and so many failed calls. */
+/**
+ * An endpoint without a success causes a warning after the first interval, and is disabled after the second one and a
+ * minimum number of failed calls.
+ */
 const warnedAfter = '24 hours';
 const disabledAfter = '5 days';
 const disabledMinFailures = 20;
@@ -12,8 +15,8 @@ const disabledMinFailures = 20;
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
 /**
- * Warns once of endpoints that have failed for a day, and disables those that have failed for days; a pause does not
- * count. Ends the rate limit of resumed endpoints whose backlog is delivered.
+ * Warns once of endpoints that have failed for a day, and disables those that have failed for days; pauses don't count.
+ * Ends the rate limit of resumed endpoints whose backlog is delivered.
  * @returns the ids of the endpoints
  */
 export async function checkFailingEndpoints(executor: Executor): Promise<FailingEndpoints> {
@@ -47,14 +50,14 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
   return { disabled: disabled.rows.map((row) => row.id), warned: warned.rows.map((row) => row.id) };
 }
 
-/** The background job: checks and logs. */
+/** Runs the check as a background job and logs the result. */
 export async function runFailingEndpointCheck({ pool, logger }: { pool: Executor; logger: Logger }): Promise<void> {
   const { disabled, warned } = await checkFailingEndpoints(pool);
   if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints disabled after days of failures');
   if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints have failed for a day');
 }
 
-/** SQL: raises an event for each disabled endpoint (rows of `disabled`: id, disabled_reason, …). */
+/** SQL that raises an event for each disabled endpoint (rows of `disabled`: id, disabled_reason, …). */
 export const raiseDisabled = raiseEvents(
   'endpoint.disabled',
   `select e.publisher_id, e.id::text as subject, 1 as count,
@@ -62,7 +65,9 @@ export const raiseDisabled = raiseEvents(
     from disabled d join webhook_endpoints e on e.id = d.id`,
 );
 
-/** SQL: records disabled endpoints (rows of `disabled`: id, publisher_id, event, disabled_reason) in the audit log. */
+/**
+ * SQL that records disabled endpoints (rows of `disabled`: id, publisher_id, event, disabled_reason) in the audit log.
+ */
 export const auditDisabled = insertSystemUpdates({
   label: dispatcherLabel,
   resource: endpointResource.name,

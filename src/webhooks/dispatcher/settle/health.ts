@@ -7,18 +7,22 @@ import type { Settlement } from './settle.ts';
  * Thresholds of the circuit breaker, and of endpoints that are failing (docs/guides/dispatcher.md).
  */
 
-/** A call without a response for so long counts as a time-out, whatever its error (milliseconds). */
+/** Minimum duration, in milliseconds, of a call without a response that counts as a timeout, whatever its error. */
 const timeoutAfterMs = 4500;
 
-/** The breaker opens when at least this share of at least so many calls within the window have failed … */
+/**
+ * The breaker opens when at least this share of the calls within the window has failed, with a minimum number of calls…
+ */
 const breakerWindowMs = 60_000;
 const breakerMaxCalls = 100;
 const breakerMinCalls = 10;
 const breakerFailureShare = 0.5;
-/** … or after so many time-outs in a row (count). */
+/** … or after this many consecutive timeouts. */
 const breakerTimeouts = 5;
 
-/** How long an open breaker waits before a probe: doubled each time one fails, up to the maximum (seconds). */
+/**
+ * Time, in seconds, that an open breaker waits before a probe. It doubles with each failed probe, up to the maximum.
+ */
 const firstProbeAfterS = 30;
 const maxProbeAfterS = 900;
 
@@ -32,21 +36,21 @@ export type Observation = {
   endpointId: number;
   url: string;
   maxInFlight: number;
-  /** Calls that succeeded since the last time-out, or all (count). */
+  /** Successes since the last timeout, or all successes if there was none. */
   successes: number;
   succeeded: boolean;
   timedOut: boolean;
-  /** Failures since the last success, or all (count). */
+  /** Failures since the last success, or all failures if there was none. */
   failures: number;
-  /** Time-outs at the end, in a row (count). */
+  /** Consecutive timeouts at the end of the batch. */
   timeouts: number;
-  /** Only time-outs, so that they continue those before. */
+  /** Whether all calls timed out, so that they continue the previous run of timeouts. */
   onlyTimeouts: boolean;
-  /** The calls of the last minute that were not observed yet, the earliest first. */
+  /** Calls of the last minute that were not observed yet, earliest first. */
   calls: Call[];
 };
 
-/** @returns null where the call does not count: a local failure, or an endpoint that was disabled */
+/** @returns null if the call does not count: a local failure, or a disabled endpoint */
 function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
   if (outcome === 'delivered') return 'success';
   if (outcome === 'endpoint_disabled' || errorClass === 'local' || errorClass === null) return null;
@@ -55,15 +59,15 @@ function callResultOf({ outcome, errorClass, status, timing }: Settlement): Call
     : 'failure';
 }
 
-/** Endpoints remembered by their URLs, since another URL resets them (count); the least recently used is dropped. */
+/** Maximum number of targets (endpoint and URL) in memory. The least recently used one is dropped. */
 const maxRemembered = 10_000;
 
-/** Keeps successes that are not worth writing, and summarises a batch of settlements by endpoint and URL. */
+/** Holds back successes that are not worth writing, and summarizes settlements by endpoint and URL. */
 export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
 
 /**
- * The successes of a healthy endpoint are written once a minute, and with its first failure: the breaker counts the
- * calls of all workers in the database.
+ * Creates a health watch. It writes the successes of a healthy endpoint once a minute, and with its first failure,
+ * because the breaker counts the calls of all workers in the database.
  */
 export function createHealthWatch(now: () => number): HealthWatch {
   const unwritten = new Map<string, { atMs: number; failed: boolean }[]>();
@@ -86,18 +90,18 @@ export function createHealthWatch(now: () => number): HealthWatch {
 
   return {
     observe: (settlements) => {
-      const seen = new Map<string, Observation>();
+      const observations = new Map<string, Observation>();
       const worthWriting = new Set<string>();
       for (const settlement of settlements) {
         const result = callResultOf(settlement);
         if (result === null) continue;
         const target = targetOf(settlement.claimed);
-        const before = seen.get(target) ?? blank(settlement.claimed);
-        seen.set(target, next(before, result));
+        const before = observations.get(target) ?? blank(settlement.claimed);
+        observations.set(target, next(before, result));
         remember(target, result !== 'success');
         if (result !== 'success' || !settlement.claimed.healthy) worthWriting.add(target);
       }
-      return [...seen]
+      return [...observations]
         .filter(([target]) => worthWriting.has(target))
         .map(([target, observation]) => ({ ...observation, calls: take(target) }));
     },
@@ -135,7 +139,7 @@ function next(before: Observation, result: CallResult): Observation {
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }
 
-/** Of `changed`: endpoints that began to fail, and those that recovered. */
+/** Selections from `changed`: endpoints that began to fail, and endpoints that recovered. */
 const failed = `select publisher_id, subject, count, data || jsonb_build_object(
       'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
     ) as data from changed fact where failing`;
@@ -145,14 +149,14 @@ const notIn = (takenBack: string): string => `not exists (
     )`;
 
 /*
- * Rows are locked in a consistent order, so that workers do not deadlock. What is said of an earlier URL is left out.
+ * Locks rows in a consistent order, so that workers do not deadlock. Ignores observations of a previous URL.
  *
- * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
- * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
- * through, then one more with each success, and counts the calls of the last minute anew.
+ * While the breaker is open, a success closes it. A failure after the wait is that of the probe and doubles the wait. A
+ * failure within the wait belongs to an earlier call and changes nothing. A breaker that closes allows one call in
+ * flight, and one more with each success; it counts the calls of the last minute anew.
  *
- * An endpoint that begins to fail or recovers raises the event; where the opposite one was not sent yet, it takes that
- * back instead, so that the last event sent is the state.
+ * An endpoint that begins to fail or recovers raises an event. If the opposite event was not sent yet, that event is
+ * withdrawn instead, so that the last event sent always states the current health.
  */
 const statement = `
   with locked as materialized (
@@ -228,7 +232,7 @@ const statement = `
 /** A breaker that opened. */
 export type Opened = { endpointId: number; openUntil: Date };
 
-/** Adds observations to the health of endpoints. @returns the breakers they opened */
+/** Adds observations to the health of endpoints. @returns the breakers that opened */
 export async function recordHealth(executor: Executor, observations: readonly Observation[]): Promise<Opened[]> {
   if (observations.length === 0) return [];
   const column = <Value>(read: (observation: Observation) => Value): Value[] => observations.map(read);
@@ -236,16 +240,16 @@ export async function recordHealth(executor: Executor, observations: readonly Ob
     name: 'record_endpoint_health',
     text: statement,
     values: [
-      column((one) => one.endpointId),
-      column((one) => one.maxInFlight),
-      column((one) => one.successes),
-      column((one) => one.succeeded),
-      column((one) => one.timedOut),
-      column((one) => one.failures),
-      column((one) => one.timeouts),
-      column((one) => one.onlyTimeouts),
-      column((one) => JSON.stringify(one.calls)),
-      column((one) => one.url),
+      column((observation) => observation.endpointId),
+      column((observation) => observation.maxInFlight),
+      column((observation) => observation.successes),
+      column((observation) => observation.succeeded),
+      column((observation) => observation.timedOut),
+      column((observation) => observation.failures),
+      column((observation) => observation.timeouts),
+      column((observation) => observation.onlyTimeouts),
+      column((observation) => JSON.stringify(observation.calls)),
+      column((observation) => observation.url),
     ],
   });
   return rows.filter((row) => row.opens).map((row) => ({ endpointId: row.endpoint_id, openUntil: row.open_until }));

@@ -11,13 +11,13 @@ type Tools = {
   watch: HealthWatch;
   meter: Meter;
   logger: Logger;
-  /** Gets what was written. */
+  /** Receives the written settlements. */
   onWritten: (settlements: readonly Settlement[]) => void;
 };
 
 /**
- * Writes settlements, and what they say of the health of their endpoints.
- * @returns those that were still under their lease
+ * Writes settlements, and updates the health of their endpoints.
+ * @returns the settlements that were still under their lease
  */
 export async function recordSettlements(
   { pool, watch, meter, logger, onWritten }: Tools,
@@ -53,24 +53,30 @@ export function reportSettlement(
   else logger.warn(details, 'delivery failed');
 }
 
-/** Settlements written by one statement (count). */
+/** Maximum number of settlements per statement. */
 const maxBatch = 200;
 const retryMs = 200;
 
 type Entry = { settlement: Settlement; giveUpAtMs: number };
 
-/** lost: another worker had taken the delivery over, nothing was written; late: given up, others take it over. */
+/**
+ * lost: another worker had taken the delivery over, and nothing was written; late: given up, another worker will take
+ * it over.
+ */
 export type SettlementResult = 'written' | 'lost' | 'late';
 
 export type SettlementWriter = {
-  /** Writes the outcome of an attempt, in a batch and again until it succeeds. */
+  /** Writes the outcome of an attempt, in a batch, and repeats it until it succeeds. */
   add: (settlement: Settlement) => void;
   /** Resolves when everything is written or given up. */
   drain: () => Promise<void>;
 };
 
 type SettlementWriterOptions = {
-  /** Writes settlements of one day's deliveries, all or none. @returns those that were still under their lease */
+  /**
+   * Writes settlements of one day's deliveries, all or nothing. @returns the settlements that were still under their
+   * lease
+   */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
   /** Called once for every settlement. */
   onDone: (settlement: Settlement, result: SettlementResult) => void;
@@ -79,16 +85,17 @@ type SettlementWriterOptions = {
 };
 
 /**
- * Group commit: a batch is written at once when none is under way; what arrives meanwhile is the next batch. A batch
- * that fails because the database is unavailable is written again until it succeeds: as long as no other worker has
- * taken the delivery over, its outcome counts. One that fails for another reason is written settlement by settlement,
- * so that none delays the others, and given up some seconds after the deadline; its lease is renewed no longer then.
+ * Group commit: a batch is written at once if no other is being written; settlements that arrive meanwhile form the
+ * next batch. A batch that fails because the database is unavailable is repeated until it succeeds: its outcomes count
+ * as long as no other worker has taken the deliveries over. A batch that fails for another reason is written settlement
+ * by settlement, so that one does not delay the others. Such a settlement is given up some seconds after the deadline,
+ * when its lease is no longer renewed.
  */
 export function createSettlementWriter({ write, onDone, logger, now }: SettlementWriterOptions): SettlementWriter {
   const waiting: Entry[] = [];
   let running: Promise<void> | null = null;
 
-  /** @returns what could not be written */
+  /** @returns the entries that could not be written */
   async function writeBatch(batch: Entry[]): Promise<Entry[]> {
     const settlements = batch.map((entry) => entry.settlement);
     try {
@@ -100,9 +107,9 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
       if (isDatabaseUnavailable(err))
         return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
       if (batch.length === 1) return batch;
-      const left: Entry[] = [];
-      for (const entry of batch) left.push(...(await writeBatch([entry])));
-      return left;
+      const unwritten: Entry[] = [];
+      for (const entry of batch) unwritten.push(...(await writeBatch([entry])));
+      return unwritten;
     }
   }
 
@@ -112,7 +119,7 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
     return false;
   }
 
-  /** The first, and all others for deliveries of the same day: nearly always all. */
+  /** Takes the first settlement and all others for deliveries of the same day, which are nearly always all. */
   function takeBatch(): Entry[] {
     const day = waiting[0]?.settlement.claimed.day;
     const batch: Entry[] = [];

@@ -20,13 +20,14 @@ export type NextAttemptInput = {
   steps: readonly number[];
   /** A number in [0, 1). */
   random: () => number;
-  /** What the receiver asked for ({@link classify}), milliseconds. */
+  /** Delay requested by the receiver ({@link classify}), in milliseconds. */
   retryAfterMs: number | null;
 };
 
 /**
- * When the next attempt is due: the step's wait ±20 %, or later as `retry-after` asks (up to 24 h).
- * @returns the wait from now in whole milliseconds; null when no attempt is left and the delivery has failed
+ * Returns when the next attempt is due: after the step's wait ±20 %, or later if `retry-after` requests it (up to 24
+ * h).
+ * @returns the wait from now in whole milliseconds, or null if no attempt is left and the delivery has failed
  */
 export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttemptInput): { delayMs: number } | null {
   const stepS = steps[attempts];
@@ -35,10 +36,12 @@ export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttem
   return { delayMs: Math.round(Math.max(stepMs, Math.min(retryAfterMs ?? 0, maxRetryAfterMs))) };
 }
 
-/** Why an attempt failed: no response (the sender's classes), a blocked target, a redirect, or a status but 2xx. */
+/**
+ * Why an attempt failed: no response (the sender's classes), a blocked target, a redirect, or a status other than 2xx.
+ */
 export type AttemptFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
-/** Why an endpoint is disabled by an answer: 410, or the header `webhook-delivery: disable` with any status. */
+/** Why a response disables an endpoint: 410, or the header `webhook-delivery: disable` with any status. */
 export type DisableReason = 'gone' | 'asked';
 
 export type Verdict =
@@ -48,7 +51,7 @@ export type Verdict =
   | {
       outcome: 'retry';
       /**
-       * False where the failure is our own (shutdown, no sockets left): the receiver was not at fault, so no attempt is
+       * False if the failure is our own (shutdown, no sockets left): the receiver is not at fault, so no attempt is
        * used up.
        */
       countsAsAttempt: boolean;
@@ -90,13 +93,13 @@ function disableReason(status: number, headers: Record<string, string>): Disable
   return headers['webhook-delivery']?.trim().toLowerCase() === 'disable' ? 'asked' : null;
 }
 
-/** The longest wait a receiver may ask for, milliseconds (24 h). */
+/** Maximum wait that a receiver can request, in milliseconds (24 h). */
 const maxRetryAfterMs = dayMs;
 
 const secondsPattern = /^\d+$/;
 /** RFC 9110 5.6.7: IMF-fixdate and the obsolete RFC 850 form; both say GMT. */
 const gmtPattern = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
-/** RFC 9110 5.6.7: the obsolete asctime form, which names no zone and means GMT. */
+/** RFC 9110 5.6.7: the obsolete asctime form, which has no zone and means GMT. */
 const asctimePattern = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
 
 function dateMs(text: string): number {
@@ -105,10 +108,10 @@ function dateMs(text: string): number {
 }
 
 /**
- * The wait a `retry-after` header asks for.
+ * Returns the wait that a `retry-after` header requests.
  * @param value the header: whole seconds or an HTTP date
  * @param nowMs epoch milliseconds, for dates
- * @returns 0 to 24 h in milliseconds (a date in the past is 0); null when absent or unreadable
+ * @returns 0 to 24 h in milliseconds (a date in the past is 0), or null if absent or unreadable
  * @see RFC 9110, 10.2.3
  */
 export function parseRetryAfter(value: string | null | undefined, nowMs: number): number | null {

@@ -10,31 +10,31 @@ import type { AttemptFailure, DisableReason } from './retry-schedule.ts';
 /** The outcome of an attempt. */
 export type Outcome =
   | { outcome: 'delivered' }
-  /** Attempted again after `delayMs`. */
+  /** Another attempt follows after `delayMs`. */
   | { outcome: 'retry'; delayMs: number }
   /** No attempt is left. */
   | { outcome: 'failed' }
   /** The receiver asked to be disabled and did not accept this delivery. */
   | { outcome: 'endpoint_disabled' };
 
-/** What is recorded of an attempt. */
+/** Record of an attempt. */
 export type Settlement = Outcome & {
   claimed: Claimed;
-  /** Attempts made, with this one where it counts. */
+  /** Number of attempts so far, including this one if it counts. */
   attempts: number;
-  /** Why the answer disables the endpoint; null: it does not. */
+  /** Why the response disables the endpoint, or null. */
   disables: DisableReason | null;
   status: number | null;
   errorClass: AttemptFailure | null;
   errorMessage: string | null;
-  /** null where no call was made. */
+  /** null if no call was made. */
   timing: Timing | null;
   remoteAddress: string | null;
   responseHeaders: Record<string, string> | null;
   responseBody: Buffer | null;
-  /** Whether the response was longer than what is kept; null: there was none. */
+  /** Whether the response was longer than what is stored, or null without a response. */
   responseTruncated: boolean | null;
-  /** What was sent, without the values of the endpoint's own headers; null: nothing. */
+  /** The request without the values of the endpoint's own headers, or null if nothing was sent. */
   request: RequestHead | null;
 };
 
@@ -43,7 +43,7 @@ export type RequestHead = { method: Method; url: string; headers: Record<string,
 
 const operational = operationalEvents.map((name) => `'${name}'`).join(', ');
 
-/** Not of operational events, so that none leads to another. */
+/** Not raised for operational events, so that one failure does not lead to another event. */
 const raiseExhausted = raiseEvents(
   'delivery.exhausted',
   `select e.publisher_id, e.id::text as subject, f.count, ${endpointData} || jsonb_build_object(
@@ -57,12 +57,12 @@ const raiseExhausted = raiseEvents(
 );
 
 /*
- * One statement for settlements of one day: what still has the generation of its claim leaves the queue or is
- * rescheduled, and only for those the attempt, the delivery and the endpoint are written. An endpoint with another URL
- * by now is not disabled by a response of the old one. Where order is strict, a live delivery keeps its place in the
- * queue, and the endpoint waits; a redelivery waits alone.
+ * One statement for settlements of one day. Deliveries that still have the generation of their claim leave the queue or
+ * are rescheduled, and only for these the attempt, the delivery and the endpoint are written. A response of an old URL
+ * does not disable the endpoint. With strict order, a live delivery keeps its place in the queue and the endpoint
+ * waits; a redelivery does not block the endpoint.
  *
- * `any($1)` beside a join that loops over many rows sorts the list for each of them: with it on the two partitioned
+ * `any($1)` next to a join that loops over many rows sorts the list for each of them: with it on the two partitioned
  * tables, 150 settlements took 75–220 ms instead of 9. The day's partitions are named, because an update of the whole
  * tables opens every partition (0.3 ms for 38).
  */
@@ -126,8 +126,8 @@ const statementFor = (partition: string): string => `
   select delivery_id, generation from own`;
 
 /**
- * Writes the outcomes of attempts of deliveries of one day, in one statement.
- * @returns those that were still under their lease; of the others nothing was changed
+ * Writes the outcomes of attempts of one day's deliveries, in one statement.
+ * @returns the settlements that were still under their lease; the others change nothing
  */
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
   const column = <Value>(read: (settlement: Settlement) => Value): Value[] => settlements.map(read);
@@ -162,7 +162,7 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
   return settlements.filter(({ claimed }) => own.has(`${claimed.deliveryId} ${claimed.generation}`));
 }
 
-/** The name of a day's partitions behind that of their table, such as `p20261121`. */
+/** Suffix of a day's partitions, such as `p20261121`. */
 function partitionOf(day: string): string {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('a delivery without a day');
   return `p${day.replaceAll('-', '')}`;

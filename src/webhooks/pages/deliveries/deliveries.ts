@@ -36,7 +36,7 @@ const rowsPerPage = 50;
 type DeliveryView = ReturnType<typeof viewOfDelivery>;
 type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
 
-/** The deliveries to the publisher's endpoints with their attempts. */
+/** Pages of the publisher's deliveries with their attempts. */
 export function deliveryPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { deps: services.deps, failFast: createFailFast(services.deps.dbHealth) };
@@ -67,9 +67,9 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
   const cursor = queryText(context, 'cursor');
   const below = cursor === '' ? null : readCursor(cursor, deps.now());
   const { rows, next, endpoints } = await failFast(async () => {
-    const found = await findPage(deps.pool, filter, below, rowsPerPage);
-    const rows = (await readDeliveries(deps.pool, found.keys)).map(viewOfDelivery);
-    return { rows, next: found.next, endpoints: await readEndpointLabels(deps.pool, publisher.id) };
+    const page = await findPage(deps.pool, filter, below, rowsPerPage);
+    const rows = (await readDeliveries(deps.pool, page.keys)).map(viewOfDelivery);
+    return { rows, next: page.next, endpoints: await readEndpointLabels(deps.pool, publisher.id) };
   });
   const query = new URLSearchParams(Object.entries(typed).filter(([, value]) => value !== ''));
   const at = context.path('/deliveries');
@@ -112,7 +112,10 @@ const columns = () => [
   { text: t('deliveries.userId') },
 ];
 
-/** A page can be empty although more follow: a filtered query reads a limited number of rows. */
+/**
+ * Table of deliveries. A page can be empty although more follow, because a filtered query reads a limited number of
+ * rows.
+ */
 function deliveryTable(
   context: PublisherContext,
   rows: readonly DeliveryView[],
@@ -128,7 +131,7 @@ function deliveryTable(
   return hasNext ? html`<p class="hint">${t('deliveries.noMatchesHere')}</p>` : noMatches();
 }
 
-/** Endpoints go with the last of their deliveries. */
+/** Endpoints are deleted with the last of their deliveries. */
 const labelOf = (endpoints: ReadonlyMap<number, EndpointLabel>, id: number): EndpointLabel =>
   endpoints.get(id) ?? { name: String(id), status: 'removed' };
 
@@ -144,7 +147,7 @@ const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView,
   row.pub_user_id ?? '–',
 ];
 
-/** Sends all deliveries again that match the filter of the list. */
+/** Card to redeliver all deliveries that match the filter of the list. */
 function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
   const status = typed.status || 'all';
   const text = status === 'delivered' ? t('deliveries.redeliverMatches') : t('deliveries.retryMatches');

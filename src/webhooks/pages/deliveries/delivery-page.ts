@@ -14,7 +14,7 @@ import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
 type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
 
-/** One delivery with its payload and attempts; refreshes itself while it is pending. */
+/** Page of one delivery with its payload and attempts. It refreshes itself while the delivery is pending. */
 export function deliveryPage(context: PublisherContext, delivery: WholeDelivery): Page {
   const { publisher, path } = context;
   const at = path(`/deliveries/${delivery.id}`);
@@ -62,7 +62,7 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   );
 }
 
-/** A removed endpoint has no page. */
+/** Link to the endpoint, unless it was removed. */
 function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }: WholeDelivery): Html {
   const { name, status } = endpoint;
   if (status === 'removed') return html`${name} ${badge(t('endpointStatus.removed'), 'bad')}`;
@@ -87,7 +87,7 @@ function payloadBlock({ payload, attempts }: WholeDelivery): Html {
     )}`;
 }
 
-/** The newest answer. */
+/** Card of the newest response. */
 function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
@@ -104,13 +104,13 @@ function formatJson(text: string): string {
   }
 }
 
-/** Request as the attempt log shows it: values of the endpoint's own headers are hidden. */
+/** Request as the attempt log shows it, with hidden values of the endpoint's own headers. */
 type LoggedRequest = { method: string; url: string; headers: Readonly<Record<string, string>> };
 
-/** In single quotes nothing is special to a POSIX shell but the quote itself. */
+/** Quotes a shell argument: in single quotes, only the quote itself is special to a POSIX shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A command that makes the request again, byte for byte. `payload` null: it was erased. */
+/** Returns a command that repeats the request, byte for byte. `payload` null: it was erased. */
 export function asCurl({ method, url, headers }: LoggedRequest, payload: string | null): string {
   const isPost = method === 'POST';
   return [

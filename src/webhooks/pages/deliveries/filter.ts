@@ -14,16 +14,16 @@ export const filterNames = ['status', 'event', 'endpoint', 'from', 'to', 'pub_us
 
 const maxUserIdLength = 256;
 
-/** What can be chosen as status: one, or those that wait at an endpoint. */
+/** Choices of the status filter: one status, or all that wait at an endpoint. */
 const statusChoices: Readonly<Record<string, readonly DeliveryStatus[]>> = {
   waiting: ['held', 'pending'],
   ...Object.fromEntries(deliveryStatuses.map((status) => [status, [status]])),
 };
 
-/** The filter as it is typed; times are in the publisher's time zone. */
+/** Filter as typed; times are in the publisher's time zone. */
 export type TypedFilter = Partial<Record<(typeof filterNames)[number], string>>;
 
-/** The filter to query with, without its invalid values, and the errors of these. */
+/** Reads the typed filter. Returns it without invalid values, and the errors of these. */
 export function readFilter(
   typed: TypedFilter,
   { id, timeZone }: Publisher,
@@ -63,7 +63,7 @@ const choices = <V extends string>(values: readonly V[], textOf: (value: V) => s
   ...values.map((value) => ({ value, text: textOf(value) })),
 ];
 
-/** What can be chosen: event types, and endpoints with their names by id. */
+/** Choices of the filter: event types, and endpoint names by id. */
 export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, EndpointLabel> };
 
 export const filterFields = (form: FormBuilder, timeZone: string, { events, endpoints }: FilterChoices): Html => html`

@@ -20,7 +20,7 @@ import { filterNames, readFilter, type TypedFilter } from './filter.ts';
 
 type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
 
-/** Redelivery of one delivery, or by a job of all that match a filter. */
+/** Pages to redeliver one delivery, or by a job all that match a filter. */
 export function redeliveryPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { deps: services.deps, failFast: createFailFast(services.deps.dbHealth) };
@@ -98,7 +98,7 @@ async function cancel(scope: Scope, context: PublisherContext): Promise<PageResu
   };
 }
 
-/** Progress of a redelivery job; refreshes itself while it runs. */
+/** Progress of a redelivery job. The page refreshes itself while the job runs. */
 function redeliveryProgress(context: PublisherContext, job: RedeliveryJob): Html {
   const { path, viewer } = context;
   const isRunning = job.status === 'running';

@@ -58,7 +58,7 @@ function attemptDetails({ timing, request, response, remote_address: address }: 
     ${address !== null && html`<p class="hint">${t('deliveries.sentTo', { address })}</p>`}`;
 }
 
-/** Status, headers and body of an answer. */
+/** Status, headers and body of a response. */
 export function answerBlock(response: NonNullable<AttemptView['response']>): Html {
   const { status, headers, body, body_bytes: bytes, truncated } = response;
   return html`

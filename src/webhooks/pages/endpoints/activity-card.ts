@@ -7,9 +7,9 @@ import { card } from '../../../shell/components.ts';
 import { count, perLocale } from '../../../shell/format.ts';
 import { bucketMs, type readActivity } from '../../activity/activity.ts';
 
-type Row = Awaited<ReturnType<typeof readActivity>>[number];
+type ActivityRow = Awaited<ReturnType<typeof readActivity>>[number];
 
-/** Start of the charts (epoch ms): a day ago, to the quarter of an hour. */
+/** Start of the charts in epoch ms: a day ago, rounded to a quarter of an hour. */
 export const activitySinceMs = (nowMs: number): number => Math.floor((nowMs - dayMs) / bucketMs + 1) * bucketMs;
 
 const timeFormat = perLocale(
@@ -17,10 +17,10 @@ const timeFormat = perLocale(
     new Intl.DateTimeFormat(locale, { weekday: 'short', hour: '2-digit', minute: '2-digit', timeZone }),
 );
 
-/** Success, latency and backlog of an endpoint over the last 24 hours. */
-export function activityCard({ publisher }: PublisherContext, rows: readonly Row[], nowMs: number): Html {
+/** Success, latency and backlog of an endpoint in the last 24 hours. */
+export function activityCard({ publisher }: PublisherContext, rows: readonly ActivityRow[], nowMs: number): Html {
   if (rows.length === 0) return card(t('webhooks.lastDay'), html`<p class="hint">${t('webhooks.noAttempts')}</p>`);
-  const known = new Map(rows.map((row) => [row.atMs, row]));
+  const rowByTime = new Map(rows.map((row) => [row.atMs, row]));
   const zone = publisher.timeZone;
   const sinceMs = activitySinceMs(nowMs);
   const text = timeFormat(zone);
@@ -28,14 +28,14 @@ export function activityCard({ publisher }: PublisherContext, rows: readonly Row
     const atMs = sinceMs + index * bucketMs;
     return { atMs, text: text.format(atMs) };
   });
-  const values = (read: (row: Row) => number | null, otherwise: number | null) =>
+  const values = (read: (row: ActivityRow) => number | null, otherwise: number | null) =>
     times.map(({ atMs }) => {
-      const row = known.get(atMs);
+      const row = rowByTime.get(atMs);
       return row === undefined ? otherwise : read(row);
     });
-  const attempts = ({ delivered, failed }: Row): number => delivered + failed;
+  const attempts = ({ delivered, failed }: ActivityRow): number => delivered + failed;
   const common = { heading: t('webhooks.time'), times, zone, format: count };
-  const ofCalls = (read: (row: Row) => number) =>
+  const ofCalls = (read: (row: ActivityRow) => number) =>
     values((row) => (attempts(row) === 0 ? null : Math.round(read(row))), null);
   return card(
     t('webhooks.lastDay'),

@@ -14,13 +14,15 @@ import type { EventTypes } from '../../events.ts';
 /** An endpoint with its health. */
 export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
 
-/** Title of an event for readers of the dashboard. */
+/** Title of an event in the dashboard. */
 export const eventTitle = (name: string): string => t(`events.${name.replaceAll('.', '_')}` as MessageKey);
 
-/** What it is sent for. */
+/** Description of an event in the dashboard. */
 export const eventLead = (name: string): string => t(`events.${name.replaceAll('.', '_')}_lead` as MessageKey);
 
-/** `events`: what can be chosen; null for a default endpoint, which gets its event. */
+/**
+ * Fields of an endpoint form. `events` are the choices, or null for a default endpoint, which receives its own event.
+ */
 export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
   ${
     events !== null &&
@@ -107,25 +109,25 @@ const limitFields = (form: FormBuilder): Html => html`
     hint: t('webhooks.strictOrderHint'),
   })}`;
 
-export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
-  events: found?.endpoint.events ?? [],
-  description: found?.endpoint.description,
-  filter: found?.endpoint.filter ? JSON.stringify(found.endpoint.filter, null, 1) : '',
-  url: found?.endpoint.url,
-  method: found?.endpoint.method ?? 'POST',
-  enabled: found?.endpoint.enabled ?? true,
-  deadline_s: (found?.endpoint.deadlineMs ?? 15_000) / 1000,
-  max_in_flight: found?.endpoint.maxInFlight ?? 4,
-  rate_limit_per_s: found?.endpoint.rateLimitPerS,
-  strict_order: found?.endpoint.strictOrder ?? false,
-  signature_v1a: found?.endpoint.signatureV1a ?? false,
-  retry_steps_s: found?.endpoint.retryStepsS?.join(' ') ?? '',
-  headers: Object.keys(found?.endpoint.headers ?? {})
+export const endpointToForm = (stored: FoundEndpoint | null): FormValues => ({
+  events: stored?.endpoint.events ?? [],
+  description: stored?.endpoint.description,
+  filter: stored?.endpoint.filter ? JSON.stringify(stored.endpoint.filter, null, 1) : '',
+  url: stored?.endpoint.url,
+  method: stored?.endpoint.method ?? 'POST',
+  enabled: stored?.endpoint.enabled ?? true,
+  deadline_s: (stored?.endpoint.deadlineMs ?? 15_000) / 1000,
+  max_in_flight: stored?.endpoint.maxInFlight ?? 4,
+  rate_limit_per_s: stored?.endpoint.rateLimitPerS,
+  strict_order: stored?.endpoint.strictOrder ?? false,
+  signature_v1a: stored?.endpoint.signatureV1a ?? false,
+  retry_steps_s: stored?.endpoint.retryStepsS?.join(' ') ?? '',
+  headers: Object.keys(stored?.endpoint.headers ?? {})
     .map((name) => `${name}:`)
     .join('\n'),
 });
 
-/** A refused form's values, to show it again. */
+/** Values of a refused form, to show it again. */
 export const typedEndpoint = (fields: Fields): FormValues => ({
   events: fields.all('events'),
   description: fields.text('description'),
@@ -168,7 +170,7 @@ export function readSettings(fields: Fields) {
 }
 
 /**
- * Headers and retry schedule as the API takes them; null: the default, or the stored value.
+ * Reads headers and retry schedule as the API takes them; null for the default, or the stored value.
  * @throws AppError `invalid_endpoint`
  */
 export const readLists = (fields: Fields) => ({

@@ -30,20 +30,20 @@ export const basePath = '/settings/webhooks';
 export type EndpointPageState = {
   typed?: FormValues;
   errors?: FieldErrors;
-  /** A signing secret that was just created. */
+  /** A newly created signing secret. */
   secret?: string;
   /** Result of a test. */
   result?: Html;
 };
 
-/** An endpoint's page: the default endpoint of an event, one by its id, or a new one (`ref` is `new`). */
+/** Subject of an endpoint page: the default endpoint of an event, an endpoint by id, or a new one (`ref` is `new`). */
 export type EndpointTarget = {
-  /** The last part of the page's path. */
+  /** Last part of the page's path. */
   ref: string;
-  /** null: no default endpoint. */
+  /** null if it is not a default endpoint. */
   event: EventType | null;
   found: FoundEndpoint | null;
-  /** What each of its events looks like, as JSON. */
+  /** Sample payload of each of its events, as JSON. */
   samples: readonly { event: string; payload: string }[];
   /** Charts of its attempts. */
   activity: Html;
@@ -77,7 +77,7 @@ export function endpointPage(
   };
 }
 
-/** All endpoints of the publisher. */
+/** List page of the publisher's endpoints. */
 export function endpointListPage(context: PublisherContext, events: EventTypes, all: readonly FoundEndpoint[]): Page {
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   const rows = all.map(({ endpoint, health }) => {
@@ -120,7 +120,7 @@ const listColumns = () => [
   { text: t('webhooks.held'), numeric: true },
 ];
 
-/** One tab for the default endpoint of each event, and one for all. */
+/** Tabs: one for the default endpoint of each event, and one for all endpoints. */
 function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
   return tabs(t('webhooks.events'), [
     ...[...events.values()].flatMap(({ name, isOperational }) =>

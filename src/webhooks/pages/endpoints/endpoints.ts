@@ -41,10 +41,10 @@ import {
 import { countWaiting } from './status-card.ts';
 import { testResult } from './test-result.ts';
 
-/** The previous secret stays valid this long after a rotation (seconds). */
+/** Time, in seconds, that the previous secret stays valid after a rotation. */
 const secretOverlapS = 86_400;
 
-/** Webhook endpoints: a page for the default endpoint of each event, a list of all, and a page for each other one. */
+/** Pages of webhook endpoints: the default endpoint of each event, a list of all, and each other endpoint. */
 export function webhookPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope = createScope(services);
@@ -107,7 +107,7 @@ const createScope = ({ deps, management }: PageServices): Scope => ({
 
 const newRef = 'new';
 
-/** The endpoint that the page's path names; null: a new one. @throws AppError `not_found` */
+/** Reads the endpoint reference in the page's path; null for a new endpoint. @throws AppError `not_found` */
 function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
   const text = pathText(context, 'endpoint');
   if (text === newRef) return null;
@@ -118,7 +118,7 @@ function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
 
 const ownPath = (context: PublisherContext): string => context.path(`${basePath}/${pathText(context, 'endpoint')}`);
 
-/** Work on the endpoints of the page's publisher, in one transaction with its audit entry. */
+/** Runs work on the endpoints of the page's publisher, in one transaction with its audit entry. */
 function inTransaction<T>(
   { deps, management, failFast }: Scope,
   context: PublisherContext,
@@ -154,7 +154,7 @@ async function targetOfPage(
   const event = name ? requireEventType(deps.events, name) : null;
   const { publisher } = context;
   const sampled =
-    event === null ? (found?.endpoint.events ?? []).flatMap((one) => deps.events.get(one) ?? []) : [event];
+    event === null ? (found?.endpoint.events ?? []).flatMap((eventName) => deps.events.get(eventName) ?? []) : [event];
   const samples = sampled.map(({ name, sample }) => ({
     event: name,
     payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
@@ -184,7 +184,7 @@ async function activityOf(
   return activityCard(context, rows, nowMs);
 }
 
-/** Errors of a header belong to the field with all of them. */
+/** Assigns errors of single headers to the field with all headers. */
 function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, field = '', name] = path.split('/');
   return field === 'headers' && name !== undefined
@@ -192,9 +192,9 @@ function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
     : { path, message };
 }
 
-/** Saves what was typed: as a new endpoint, as the default endpoint of an event, or as another. */
+/** Saves the typed endpoint: as a new endpoint, as the default endpoint of an event, or as a change of another. */
 function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
-  const { secretBox: box, events: known } = scope.deps;
+  const { secretBox: box, events: eventTypes } = scope.deps;
   requireUsableUrl(fields.text('url'), scope.urlRules);
   const given = readSettings(fields);
   const lists = { ...readLists(fields), signature_v1a: fields.checked('signature_v1a') };
@@ -202,7 +202,7 @@ function store(scope: Scope, context: PublisherContext, fields: Fields): Promise
     ...checkSettings(lists, { box, stored, rules: scope.urlRules }),
     ...given,
   });
-  const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), known).events ?? [])];
+  const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), eventTypes).events ?? [])];
   const ref = refOf(scope, context);
   if (ref === null) {
     const events = listed();
@@ -225,7 +225,7 @@ function requireSome(events: string[]): string[] {
   throw new AppError('invalid_endpoint', { details: [{ path: '/events', message: t('webhooks.chooseEvent') }] });
 }
 
-/** Sends a test event to the URL as it is typed. The result replaces a part of the page where scripts run. */
+/** Sends a test event to the typed URL. If scripts run, the result replaces a part of the page. */
 async function test(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, now, config, sender } = scope.deps;
   const { publisher, request } = context;
@@ -245,7 +245,7 @@ async function test(scope: Scope, context: PublisherContext, fields: Fields): Pr
   return answer(testResult(await testEndpoint(target, { sender, publisher, publicUrl: config.publicUrl, now })));
 }
 
-/** The event to test with: the first one that the endpoint gets, or would. */
+/** Returns the event to test with: the first one that the endpoint receives, or would receive. */
 function testedEvent({ deps: { events } }: Scope, name: string | undefined): EventType {
   const [first] = events.values();
   const event = (name === undefined ? undefined : events.get(name)) ?? first;

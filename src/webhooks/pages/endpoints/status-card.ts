@@ -15,17 +15,17 @@ function statusTone(state: EndpointState): Tone {
   return state.status === 'paused' ? 'warn' : 'bad';
 }
 
-/** What an endpoint does, in a badge: an active one whose calls fail says so. */
+/** Badge with the state of an endpoint. An active endpoint whose calls fail is shown as failing. */
 export const statusBadge = (state: EndpointState): Html =>
   badge(t(`endpointStatus.${isFailing(state) ? 'failing' : state.status}`), statusTone(state));
 
 const isFailing = ({ status, warning }: EndpointState): boolean => status === 'active' && warning !== null;
 
-/** How many deliveries wait, in words; they are counted up to a limit. */
+/** Number of waiting deliveries in words. They are counted up to a limit. */
 export const countWaiting = ({ pending, held }: { pending: number; held: number }): string =>
   t('webhooks.deliveries', { count: pending + held });
 
-/** State of an endpoint: what waits, and what can be done. `at`: its page. */
+/** Card with the state of an endpoint, its waiting deliveries and its actions. `at`: path of its page. */
 export function statusCard(context: PublisherContext, { endpoint, health }: FoundEndpoint, at: string): Html {
   const { publisher, path } = context;
   const state = viewOfState(endpoint, health);

@@ -6,7 +6,7 @@ import { milliseconds } from '../../../shell/format.ts';
 import type { TestOutcome } from '../../endpoints/test-endpoint.ts';
 import type { TimingView } from '../../endpoints/timing-view.ts';
 
-/** The response to a test: status, timing, headers and the first 4 KiB of the body. */
+/** Response to a test: status, timing, headers and the first 4 KiB of the body. */
 export function testResult({ delivered, status, error, timing, headers, body }: TestOutcome): Html {
   const summary = html`
     <p>
