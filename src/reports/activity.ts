@@ -14,10 +14,13 @@ import {
 import { moneyOf } from './query/query.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
-/** The sums of one minute. */
+/** Sums of one minute. */
 export type LiveMinute = { startMs: number; metrics: Metrics };
 
-/** The last minutes of a publisher's activity, the current one last; without activity no row. Kept for two hours. */
+/**
+ * Last minutes of a publisher's activity, the current one last, without rows for empty minutes. Minutes are kept for
+ * two hours.
+ */
 export async function queryLiveMinutes(
   executor: Executor,
   { publisherId, minutes, nowMs }: { publisherId: number; minutes: number; nowMs: number },
@@ -46,7 +49,7 @@ where publisher_id = $1 and minute > $2::timestamptz and minute <= $3::timestamp
   }));
 }
 
-/** Of the metrics, those that counted anything for a publisher since a time, to the hour. */
+/** Metrics of the list that counted anything for a publisher since a time, rounded to the hour. */
 export async function recordedMetrics<Name extends MetricName>(
   executor: Executor,
   publisherId: number,

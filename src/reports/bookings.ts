@@ -3,27 +3,27 @@ import { dimensionBits } from './rollup/grains.ts';
 
 /**
  * SQL that counts conversions and their revenue, to be run in the statement or transaction that records them.
- * @param given a select of (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
- *   unbilled_micros, currency): the day of the session, 1 or for a void -1, and millionths; an id that was booked
- *   counts once. Suspicious conversions must not be booked.
+ * @param rows a select of (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
+ * unbilled_micros, currency): the day of the session, 1 or for a void -1, and millionths; an id that was booked counts
+ * once. Suspicious conversions must not be booked.
  */
-export const bookSql = (given: string): string => `
+export const bookSql = (rows: string): string => `
 insert into bookings (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
   unbilled_micros, currency)
-${given}
+${rows}
 order by 1, 2, 3
 on conflict do nothing`;
 
 /**
- * SQL that takes the revenue of bookings for unbilled, to be run in the transaction that records them.
- * @param given a list of (day, session_id, id) in the statement
+ * SQL that marks the revenue of bookings as unbilled, to be run in the transaction that records them.
+ * @param list name of a list of (day, session_id, id) in the statement
  */
-export const unbillSql = (given: string): string => `
+export const unbillSql = (list: string): string => `
 update bookings b set revenue_micros = 0, unbilled_micros = revenue_micros
-from ${given} given
+from ${list} given
 where (b.day, b.session_id, b.id) = (given.day, given.session_id, given.id)`;
 
-/** Booked revenue of a publisher's offers by currency since a time, to the hour (millionths). */
+/** Booked revenue of a publisher's offers by currency since a time, rounded to the hour, in millionths. */
 export async function bookedByCurrency(
   executor: Executor,
   { publisherId, sinceMs }: { publisherId: number; sinceMs: number },

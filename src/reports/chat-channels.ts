@@ -1,9 +1,9 @@
-/** A message with a link, for a chat. */
+/** A chat message with a link. */
 export type ChatMessage = { title: string; text: string; link: { url: string; text: string } };
 
-/** Chat channels that publishers have set up; a contribution of one module. */
+/** Chat channels of publishers; contributed by one module. */
 export type ChatChannels = {
   list: (publisherId: number) => Promise<readonly { id: number; name: string }[]>;
-  /** @returns why it failed, without addresses; null: it was taken */
+  /** @returns why it failed, without addresses, or null on success */
   post: (publisherId: number, channelId: number, message: ChatMessage) => Promise<string | null>;
 };

@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** Whether the sums are right. */
+/** Command that verifies the sums. */
 export const reportCommands: readonly Command[] = [
   {
     name: 'reports verify',

@@ -6,12 +6,12 @@ import type { MoneySum } from './metrics.ts';
 import { queryMoneyByDay } from './query/query.ts';
 import type { ActivityQuery } from './query/types.ts';
 
-/** A total in the reporting currency of a publisher, in units of it. */
+/** Total in the reporting currency of a publisher, in units of it. */
 export type ConvertedTotal = {
   currency: string;
   revenue: number;
   unbilled: number;
-  /** First day of the latest rate that was used; null: no amount was in another currency. */
+  /** First day of the latest exchange rate used, or null if no amount was in another currency. */
   rates_as_of: string | null;
 };
 
@@ -19,8 +19,8 @@ export type ConvertedTotal = {
 type DayMoney = { day: string; money: readonly MoneySum[] };
 
 /**
- * Converts the money of each day at the rates of the day.
- * @returns null: a currency has no rate on a day, so there is no total
+ * Converts the money of each day at the rates of that day.
+ * @returns null if a rate is missing, so that there is no total
  */
 export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to: string): ConvertedTotal | null {
   let [revenue, unbilled, asOf] = [0n, 0n, ''];
@@ -42,7 +42,7 @@ export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to
 
 /**
  * Reads the total of a query in another currency.
- * @param zone time zone of the publisher: exchange rates are of its days, whatever time zone the query has
+ * @param zone time zone of the publisher: exchange rates apply to its days, whatever the time zone of the query
  */
 export async function readConvertedTotal(
   executor: Executor,

@@ -24,15 +24,15 @@ const columnsOf = (table: string): string =>
     .join(', ');
 const isSameRow = (a: string, b: string): string => `(${columnsOf(a)}) = (${columnsOf(b)})`;
 
-/** Stands in `custom_values` for an erased value, with random digits. */
+/** Prefix of an erased value in `custom_values`, followed by random digits. */
 const erasedValue = 'erased ';
 
 /*
- * $1: days, $2: sessions. Only what was rolled up was ever counted under a value.
+ * $1: days, $2: sessions. Only rolled-up events were ever counted under a value.
  *
- * No more than a row has is taken from it: some of the sessions may have been counted as `other` from the start. A
- * value without any count left is deleted, also from the known values, where a random text keeps its place: otherwise
- * another value that was counted as `other` until now would get a row of its own, with a part of its counts.
+ * It never subtracts more than a row has, because some of the sessions may have been counted as `other` from the start.
+ * A value whose counts reach 0 is deleted. A random text replaces it in the list of known values: otherwise another
+ * value that was counted as `other` so far would get its own row, with only a part of its counts.
  */
 const moveToOtherSql = `
 with counted_events as materialized (${countedEventsSql({
@@ -139,10 +139,10 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * To erase values of custom attributes: counts their sessions as `other` instead, as far as they were counted; the sums
- * over all values stay. Must run in the transaction that removes the attributes from the sessions, before it does. No
- * rollup and no compaction runs meanwhile: rows that are rewritten at the same time would be missed.
- * @returns by session the attributes that it must keep, all `other`, so that a recount finds what was counted
+ * Erases values of custom attributes: counts their sessions as `other`, as far as they were counted; the sums over all
+ * values stay. Must run in the transaction that removes the attributes from the sessions, before the removal. Rollups
+ * and compaction are blocked meanwhile, because rows rewritten at the same time would be missed.
+ * @returns the attributes that each session must keep, all `other`, so that a recount matches what was counted
  */
 export async function eraseAttributeValues(
   executor: Executor,
@@ -166,8 +166,8 @@ const subtractSql = recountSql(eventsOfSessionsSql, '-', { reconciles: true });
 const addSql = recountSql(eventsOfSessionsSql, '', { reconciles: true });
 
 /**
- * Changes sessions and their part of the sums, as far as they were counted. Must run in a transaction of its own, which
- * waits for a rollup in progress.
+ * Changes sessions and their part of the sums, as far as they were counted. Must run in its own transaction, which
+ * waits for a running rollup.
  * @param change updates the rows of the sessions
  */
 export async function changeSessions(

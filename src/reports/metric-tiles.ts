@@ -76,23 +76,25 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
-/** One line for each currency. */
+/** Returns one line for each currency. */
 function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string | null) {
   const metric = metricOf('revenue');
-  const found = currenciesOf(byDay.map(({ metrics }) => metrics));
-  const lines = found.length > 0 ? found : [currency];
+  const currencies = currenciesOf(byDay.map(({ metrics }) => metrics));
+  const lines = currencies.length > 0 ? currencies : [currency];
   const only = lines.length > 1 ? null : (lines[0] ?? null);
   return {
-    series: lines.map((one) => ({
-      label: lines.length > 1 ? `${metric.text} (${one})` : metric.text,
-      values: byDay.map(({ metrics }) => viewValue('revenue', one === null ? metrics : inCurrency(metrics, one))),
+    series: lines.map((currencyCode) => ({
+      label: lines.length > 1 ? `${metric.text} (${currencyCode})` : metric.text,
+      values: byDay.map(({ metrics }) =>
+        viewValue('revenue', currencyCode === null ? metrics : inCurrency(metrics, currencyCode)),
+      ),
     })),
     style: { currency: only },
     format: (value: number) => formatMetric(metric, value, moneyFormat(only)),
   };
 }
 
-/** A day without activity has no row; in a chart it is zero. */
+/** Adds zero rows for days without activity, for charts. */
 function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number): { time: string; metrics: Metrics }[] {
   const byDay = new Map(rows.map(({ time, metrics }) => [time, metrics]));
   const none = sumOf([]);
@@ -103,7 +105,10 @@ function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number)
   });
 }
 
-/** The total in the reporting currency, with the day of its rates; empty without such a currency or any money. */
+/**
+ * Text of the total in the reporting currency, with the day of its rates; empty without such a currency or without
+ * money.
+ */
 export function convertedText(
   { reportingCurrency }: Publisher,
   converted: ConvertedTotal | null | undefined,
@@ -123,7 +128,7 @@ export function convertedNote(...total: Parameters<typeof convertedText>): Html 
   return text === '' ? nothing : html`<p class="hint">${text}</p>`;
 }
 
-/** Offers in a breakdown: the publisher's own with a link, and what it does not show any more by its id. */
+/** Names of offers in a breakdown: the publisher's own with a link, and offers that it no longer shows by their id. */
 export function offerNames(
   snapshot: Snapshot,
   publisher: Publisher,
@@ -139,10 +144,10 @@ export function offerNames(
   };
 }
 
-/** Rows of a breakdown (count). */
+/** Maximum number of rows in a breakdown. */
 export const maxGroups = 20;
 
-/** A table of the groups with most impressions. */
+/** Table of the groups with the most impressions. */
 export function breakdown(
   title: string,
   by: 'placement' | 'offer',

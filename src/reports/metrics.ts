@@ -6,7 +6,7 @@ import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kin
  */
 export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | MoneyMetric;
 
-/** Metrics of money, in millionths. `unbilled_micros`: what no longer fitted into a budget, and was booked with 0. */
+/** Money metrics, in millionths. `unbilled_micros`: amounts that exceeded a budget and were booked with 0. */
 export const moneyMetrics = ['revenue_micros', 'unbilled_micros'] as const;
 
 type MoneyMetric = (typeof moneyMetrics)[number];
@@ -16,7 +16,7 @@ type CountMetric = Exclude<MetricName, MoneyMetric>;
 export const isMoney = (name: MetricName): name is MoneyMetric =>
   (moneyMetrics as readonly MetricName[]).includes(name);
 
-/** The metrics that count. */
+/** Metrics that are counts. */
 export const countNames: readonly CountMetric[] = ['sessions', 'filled_sessions', ...eventMetrics, 'conversions'];
 
 export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetrics];
@@ -25,15 +25,15 @@ export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetric
 export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros: number };
 
 /**
- * Sums of the metrics; money in millionths of the currency. NaN: sessions that are not known (`withoutSessions`), and
- * money in several currencies, which is never added up.
+ * Sums of the metrics; money in millionths of the currency. NaN stands for unknown sessions (`withoutSessions`), and
+ * for money in several currencies, which is never added up.
  */
 export type Metrics = Record<MetricName, number> & {
-  /** Money by currency, in the order of their codes. */
+  /** Money by currency, ordered by code. */
   money: readonly MoneySum[];
 };
 
-/** The metrics with their money by currency; the single amounts have values where there is at most one. */
+/** Combines metrics with their money by currency. The single amounts are set if there is at most one currency. */
 export function withMoney(metrics: Record<MetricName, number>, money: readonly MoneySum[]): Metrics {
   const [only] = money;
   const single = (micros: number | undefined): number => (money.length > 1 ? Number.NaN : (micros ?? 0));
@@ -45,18 +45,18 @@ export function withMoney(metrics: Record<MetricName, number>, money: readonly M
   };
 }
 
-/** The metrics with the money of one currency only. */
+/** Metrics with the money of only one currency. */
 export const inCurrency = (metrics: Metrics, currency: string): Metrics =>
   withMoney(
     metrics,
     metrics.money.filter((sum) => sum.currency === currency),
   );
 
-/** The currencies of sums, in the order of their codes. */
+/** Currencies of sums, ordered by code. */
 export const currenciesOf = (sums: readonly (Metrics | null)[]): string[] =>
   [...new Set(sums.flatMap((metrics) => metrics?.money.map(({ currency }) => currency) ?? []))].sort();
 
-/** Adds money by currency; sums of nothing are left out. */
+/** Adds up money by currency, without zero sums. */
 export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {
   const sums = new Map<string, MoneySum>();
   for (const list of lists)
@@ -73,47 +73,47 @@ export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
-/** The same where sessions were counted once for each of several offers or campaigns, and cannot be told apart. */
+/** Metrics without sessions, which were counted once for each of several offers or campaigns and can't be separated. */
 export const withoutSessions = (metrics: Metrics): Metrics => ({
   ...metrics,
   sessions: Number.NaN,
   filled_sessions: Number.NaN,
 });
 
-/** What reports are grouped and filtered by. A campaign is that of the offer. */
+/** Dimensions that reports can group and filter by. The campaign is that of the offer. */
 export const dimensionNames = ['placement', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 
 export type DimensionName = (typeof dimensionNames)[number];
 
-/** The sum of rows, metric by metric. */
+/** Sum of rows, metric by metric. */
 export function sumOf(rows: readonly { metrics: Metrics }[]): Metrics {
   const sum = (name: MetricName): number => rows.reduce((total, { metrics }) => total + metrics[name], 0);
   const counts = Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Record<MetricName, number>;
   return withMoney(counts, addMoney(rows.map(({ metrics }) => metrics.money)));
 }
 
-/** `a, b` with each metric put into a text. */
+/** Joins a text for each metric with commas. */
 export const eachMetric = (text: (name: MetricName) => string): string => metricNames.map(text).join(', ');
 
-/** A list of all metrics' columns. */
+/** Column list of all metrics. */
 export const metricColumns = eachMetric((name) => name);
 
-/** Beyond this (millionths) a sum of amounts stays as it is: absurd amounts must stop neither rollups nor reports. */
+/** Limit of sums, in millionths, so that absurd amounts stop neither rollups nor reports. */
 const maxMicros = '1000000000000000000';
 
 const bounded = (amount: string): string => `greatest(-${maxMicros}, least(${maxMicros}, ${amount}))::bigint`;
 
-/** The sum of a column of a metric, as SQL. Counts are added as bigints, ten times faster than a numeric. */
+/** SQL of the sum of a metric's column. Counts are added as bigints, ten times faster than as numerics. */
 export const sumSql = (name: MetricName, column: string = name): string =>
   isMoney(name) ? bounded(`sum(${column})`) : `sum_exact(${column})`;
 
-/** The same for all metrics, each under its name. */
+/** SQL of the sums of all metrics, each with its name. */
 export const sumsSql = eachMetric((name) => `${sumSql(name)} as ${name}`);
 
-/** The columns of sums of money, which are kept by currency. */
+/** Columns of money sums, which are stored by currency. */
 export const moneyColumns = moneyMetrics.join(', ');
 
-/** Rows that have money. */
+/** SQL condition for rows with money. */
 export const hasMoney = `(${moneyMetrics.map((name) => `${name} <> 0`).join(' or ')})`;
 
 export const moneySumsSql = moneyMetrics.map((name) => `${sumSql(name)} as ${name}`).join(', ');
@@ -123,7 +123,7 @@ const addSql = (name: MetricName): string =>
     ? `${name} = ${bounded(`kept.${name}::numeric + excluded.${name}`)}`
     : `${name} = kept.${name} + excluded.${name}`;
 
-/** Of `on conflict`: adds the sums of `excluded` to those of `kept`. */
+/** SQL for `on conflict` that adds the sums of `excluded` to those of `kept`. */
 export const addMetricsSql = eachMetric(addSql);
 export const addMoneySql = moneyMetrics.map(addSql).join(', ');
 
@@ -140,8 +140,8 @@ function metricOfEventsSql(name: MetricName): string {
   return kind === undefined ? sumSql(name) : countSql([kind]);
 }
 
-/** The metrics of a group of events (`rollup/events.ts`), each under its name. */
+/** SQL of the metrics of a group of events (`rollup/events.ts`), each with its name. */
 export const metricsOfEventsSql = eachMetric((name) => `${metricOfEventsSql(name)} as ${name}`);
 
-/** How often offers were served, by a group of events. */
+/** SQL of the number of served offers in a group of events. */
 export const servedOfEventsSql = `${countSql(['served'])} as served`;

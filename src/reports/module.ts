@@ -27,10 +27,10 @@ export type Reports = ReturnType<typeof createReports>;
 
 type ReportContributions = { perkStages: CountPerkStages | null; chatChannels: ChatChannels | null };
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+type ReportsDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Sums of what happened, and queries over them. */
-export function createReports({ platform, catalog, accounts }: Needs) {
+export function createReports({ platform, catalog, accounts }: ReportsDeps) {
   const { config, pool, dbHealth, mailer, metrics, logger, now } = platform.deps;
   registerRollupMetrics(metrics.registry, pool, now);
   const deps = { config, pool, dbHealth, mailer, catalog: catalog.store, auth: accounts.auth, now };

@@ -4,21 +4,26 @@ import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { fromMicros } from '../platform/money.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
-/** A placement whose metric is at most half of what it was in the same hours of last week. Revenue in the currency. */
+/**
+ * A placement whose metric fell to half or less compared with the same hours of last week. Revenue is in the currency.
+ */
 export type PlacementDrop = {
   publisherId: number;
   placement: string;
   metric: 'fill_rate' | 'revenue';
   now: number;
   before: number;
-  /** Of revenue, which is compared by currency; null: of no amount. */
+  /** Currency of revenue, which is compared by currency; null for other metrics. */
   currency: string | null;
 };
 
-/** Fewer say nothing (count): sessions of last week and of now for a fill rate, clicks and conversions for revenue. */
+/**
+ * Minimum counts for a comparison: sessions of last week and of now for a fill rate, clicks and conversions for
+ * revenue.
+ */
 const [minSessionsBefore, minSessions, minPaidBefore] = [100, 20, 20];
 
-type Row = {
+type FillRow = {
   publisher_id: number;
   placement: string;
   sessions: string;
@@ -37,14 +42,14 @@ const sum = (column: string, isBefore: boolean): string =>
   `coalesce(sum_exact(${column}) filter (where bucket ${isBefore ? '<' : '>='} $2), 0)`;
 
 /**
- * Compares the last whole hours with those of last week.
- * @returns null: the rollups are behind, so that nothing can be said
+ * Compares the last complete hours with those of last week.
+ * @returns null if the rollups are behind, so that a comparison is impossible
  */
 export async function findPlacementDrops(
   executor: Executor,
   { publisherIds, nowMs, hours }: { publisherIds: readonly number[]; nowMs: number; hours: number },
 ): Promise<PlacementDrop[] | null> {
-  // Hours of some time zones begin at half past: a bucket is whole an hour after its start.
+  // Hours of some time zones begin at half past, so a bucket is complete an hour after its start.
   const end = new Date(nowMs - hourMs);
   const [start, weekMs] = [new Date(end.getTime() - hours * hourMs), 7 * dayMs];
   const ago = (at: Date): Date => new Date(at.getTime() - weekMs);
@@ -53,7 +58,7 @@ export async function findPlacementDrops(
     [new Date(nowMs)],
   );
   if (progress.rows[0]?.is_behind !== false) return null;
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<FillRow>(
     `select publisher_id, placement,
       ${sum('sessions', false)} as sessions, ${sum('sessions', true)} as sessions_before,
       ${sum('filled_sessions', false)} as filled, ${sum('filled_sessions', true)} as filled_before,
@@ -78,9 +83,9 @@ export async function findPlacementDrops(
   return rows.flatMap((row) => dropsOf(row, revenue.get(keyOf(row)) ?? []));
 }
 
-function dropsOf(row: Row, revenue: readonly RevenueRow[]): PlacementDrop[] {
+function dropsOf(row: FillRow, revenue: readonly RevenueRow[]): PlacementDrop[] {
   const { publisher_id: publisherId, placement } = row;
-  const of = (name: keyof Row): number => Number(row[name]);
+  const of = (name: keyof FillRow): number => Number(row[name]);
   const drops: PlacementDrop[] = [];
   const add = (metric: PlacementDrop['metric'], now: number, before: number, currency: string | null): void => {
     if (before > 0 && now <= before / 2) drops.push({ publisherId, placement, metric, now, before, currency });
@@ -88,7 +93,7 @@ function dropsOf(row: Row, revenue: readonly RevenueRow[]): PlacementDrop[] {
   if (of('sessions_before') >= minSessionsBefore && of('sessions') >= minSessions)
     add('fill_rate', of('filled') / of('sessions'), of('filled_before') / of('sessions_before'), null);
   if (of('paid_before') < minPaidBefore) return drops;
-  // A placement has one alert of revenue: that of the currency that fell furthest.
+  // A placement has one revenue alert, for the currency with the largest drop.
   const fall = ({ now, before }: RevenueRow): number => (Number(before) > 0 ? Number(now) / Number(before) : 1);
   const [most] = [...revenue].sort((a, b) => fall(a) - fall(b));
   if (most !== undefined) add('revenue', fromMicros(Number(most.now)), fromMicros(Number(most.before)), most.currency);

@@ -1,10 +1,10 @@
 import { Connection, type Executor } from '../platform/db/pool.ts';
 
 /**
- * Lets the rollups of a database that was restored from a dump continue where they were, exactly; does nothing to any
- * other. Must run before a process writes, and may take as long as an update of all rows
- * (docs/operations.md#reports). `before`: reads rows by the numbers that they had in the dump, and writes where it goes
- * on, in the same transaction.
+ * Lets the rollups of a database that was restored from a dump continue exactly where they were; does nothing to other
+ * databases. Must run before a process writes, and may take as long as an update of all rows
+ * (docs/operations.md#reports). `before` reads rows by the numbers they had in the dump, and writes where it continues,
+ * in the same transaction.
  * @returns whether the database was restored
  */
 export async function continueRestoredRollups(

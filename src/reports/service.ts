@@ -19,16 +19,16 @@ import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
-  /** Of all that passes the filters. A session counts once; where sums cannot tell, its number is NaN. */
+  /** Totals of everything that passes the filters. A session counts once; if sums can't tell, its number is NaN. */
   totals: Metrics;
-  /** The totals in the reporting currency; null: a rate is missing; absent: there is no such currency. */
+  /** Totals in the reporting currency; null if a rate is missing; absent without such a currency. */
   converted?: ConvertedTotal | null;
 };
 
 type AskedBy = {
   /** Aborts the report when the client has disconnected. */
   signal?: AbortSignal | undefined;
-  /** What alone the report may tell of; null: all. */
+  /** Resources that the report is limited to, or null for all. */
   resources?: KeyResources | null;
 };
 
@@ -37,13 +37,13 @@ export type ReportService = {
    * Errors: invalid_request, unknown_group_by, report_too_large, unavailable.
    */
   activity: (publisher: Publisher, given: ActivityParameters, asked?: AskedBy) => Promise<ActivityReport>;
-  /** Of sums alone. Errors: report_too_large, unavailable. */
+  /** Answers from sums only. Errors: report_too_large, unavailable. */
   explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
-  /** The values with most of a metric. Errors: report_too_large, unavailable. */
+  /** Returns the values with the most of a metric. Errors: report_too_large, unavailable. */
   top: (query: TopQuery, signal?: AbortSignal) => ReturnType<typeof exploreTop>;
-  /** Reads raw rows for a report, in turns with the others. Errors: report_too_large, unavailable. */
+  /** Reads raw rows for a report, in turn with other reports. Errors: report_too_large, unavailable. */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
-  /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
+  /** Reconciles UTC days. Errors: invalid_request, report_too_large, unavailable. */
   reconciliation: (
     publisher: Publisher,
     given: DayRangeParameters,
@@ -51,12 +51,12 @@ export type ReportService = {
   ) => Promise<DayRange & Reconciliation>;
 };
 
-/** Rows of one report (count). */
+/** Maximum number of rows in a report. */
 const maxRows = 50_000;
 const message = 'Too many reports are running.';
 /**
- * Reports at once in one process, so that they never use up the connections that beacons need: from rollups, and from
- * raw rows, which occupy a processor for as long as they take (count). Publishers take turns, and none gets all.
+ * Maximum number of concurrent reports in one process, so that they never use up the connections that beacons need:
+ * from rollups, and from raw rows, which occupy a processor while they run. Publishers take turns, and none gets all.
  */
 const limitFromRollups = createLimiter({
   maxConcurrent: 3,
@@ -80,11 +80,11 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
 
   async function activity(
     publisher: Publisher,
-    given: ActivityParameters,
+    parameters: ActivityParameters,
     { signal, resources = null }: AskedBy = {},
   ): Promise<ActivityReport> {
     const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
-    const request = await readActivity(given, { publisher, nowMs: now(), hasKey, resources });
+    const request = await readActivity(parameters, { publisher, nowMs: now(), hasKey, resources });
     const { query } = request;
     const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
     return limited(publisher.id, options, async (executor) => {
@@ -123,7 +123,7 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
   }
 
   return {
-    activity: (publisher, given, asked) => failFast(() => activity(publisher, given, asked)),
+    activity: (publisher, parameters, options) => failFast(() => activity(publisher, parameters, options)),
     explore: (query, signal) =>
       failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),
     top: (query, signal) =>
@@ -131,11 +131,14 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
         limited(query.publisherId, { fromRollups: true, signal }, (executor) => exploreTop(executor, query)),
       ),
     readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
-    reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
+    reconciliation: (publisher, range, signal) => failFast(() => reconciliation(publisher, range, signal)),
   };
 }
 
-/** Whether the rows add up to the totals: not where they count a session per offer, or omit those without the key. */
+/**
+ * Whether the rows add up to the totals. They don't if they count a session per offer, or omit sessions without the
+ * key.
+ */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
   (!groupBy.some((name) => name === 'offer' || name === 'campaign') ||
@@ -152,8 +155,8 @@ async function isKnownKey(executor: Executor, publisherId: number, key: string):
 }
 
 /**
- * The single currency of sums: that of their money; where there is none, that of the publisher's campaigns.
- * @returns null: there are several
+ * Single currency of sums: that of their money, or without money that of the publisher's campaigns.
+ * @returns null if there are several
  */
 export function singleCurrencyOf(
   sums: readonly { metrics: Metrics }[],
@@ -165,7 +168,7 @@ export function singleCurrencyOf(
   return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
 }
 
-/** The currency of the campaigns provisioned to the publisher; null: they have several. */
+/** Currency of the campaigns provisioned to the publisher, or null if they have several. */
 export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
   const currencies = new Set<string>();
   for (const { campaign } of offers.values())

@@ -6,17 +6,17 @@ import { customGrains, moneyKey, rollupKey } from './rollup/keys.ts';
 import { computedSumsCtes, reconciliationKey } from './rollup/statement.ts';
 import { moneyWeeksOfDaysSql, weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
 
-/** A stored sum that differs from the raw rows: `column: stored → computed` for each count that differs. */
+/** A stored sum that differs from the raw rows, with `column: stored → computed` for each different count. */
 export type Difference = { rollup: string; differences: string[] };
 
 export type Verification = {
-  /** Sums that were compared (count). */
+  /** Number of compared sums. */
   compared: number;
   /** At most 100 of each kind. */
   differences: Difference[];
 };
 
-/** One kind of sums: `stored` and `computed` are queries of the columns of the key and of the counts. */
+/** A kind of sums: `stored` and `computed` are queries of the columns of the key and of the counts. */
 type Kind = {
   key: string;
   counts: readonly string[];
@@ -57,7 +57,10 @@ const money: Kind = {
 const firstWeek = weekStartSql(`($1::date::timestamp at time zone 'UTC')`);
 const afterLast = `($2::date + 1)::timestamp at time zone 'UTC'`;
 
-/** Weeks that the days are in, beside all of their stored days: raw rows may exist for some of them. */
+/**
+ * Weeks that contain the days, compared with all of their stored days, because raw rows may exist for only some of
+ * them.
+ */
 const weeks: Kind = {
   key: rollupKey,
   counts: metricNames,
@@ -75,7 +78,7 @@ const moneyWeeks: Kind = {
 
 const customKey = 'publisher_id, key, grain, bucket';
 
-/** All values of an attribute together: which of them have rows of their own depends on their order, and erasures. */
+/** All values of an attribute together: which of them have their own rows depends on their order, and on erasures. */
 const customRollups: Kind = {
   key: customKey,
   counts: metricNames,
@@ -128,9 +131,9 @@ select (select count(*)::int from compared) as compared,
 type WrongRow = Record<string, string | number>;
 
 /**
- * Adds up the raw rows of some UTC days and compares them with the stored sums, on one snapshot and as far as rollups
- * have come, so that it is right while traffic runs. The raw rows of the days must still exist, and those of sessions
- * up to 64 days before; a void may be of an older one.
+ * Adds up the raw rows of some UTC days and compares them with the stored sums, on one snapshot and up to the progress
+ * of the rollups, so that it is correct while traffic runs. The raw rows of the days must still exist, and those of
+ * sessions up to 64 days before; a void may belong to an older session.
  */
 export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
   await client.query('begin transaction isolation level repeatable read, read only');

@@ -4,14 +4,14 @@ import { countNames, type Metrics, type MoneySum, withMoney } from './metrics.ts
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
-/** Counts and rates as they are answered. Money in units of the currency; a rate of nothing is 0. NaN: not known. */
+/** Counts and rates in a response. Money in units of the currency; a rate with the denominator 0 is 0. NaN: unknown. */
 type MetricsView = Record<string, number>;
 
 const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
 
-/** The columns of a report behind its groups: the counts in the order of the metrics, then money and rates. */
+/** Columns of a report after its groups: the counts in the order of the metrics, then money and rates. */
 const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
   ...countNames.map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
   { name: 'revenue', of: ({ revenue_micros }) => fromMicros(revenue_micros) },
@@ -24,23 +24,23 @@ const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
 
 export const viewNames: readonly string[] = columns.map(({ name }) => name);
 
-/** What counts or divides by sessions, and is not known where they are not. */
+/** Columns that count sessions or divide by them, which are unknown if the sessions are. */
 export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions', 'rpm', 'fill_rate'];
 
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
 
 function metricsView(metrics: Metrics): MetricsView {
-  const view = { ...zeros }; // with its members in place it is filled several times as fast
+  const view = { ...zeros }; // preset members make filling several times as fast
   for (const { name, of } of columns) view[name] = of(metrics);
   return view;
 }
 
 const columnOf = new Map(columns.map((column) => [column.name, column]));
 
-/** One value of the view, by its name. */
+/** Value of the view by name. */
 export const viewValue = (name: string, metrics: Metrics): number => columnOf.get(name)?.of(metrics) ?? 0;
 
-/** Money in one currency, as it is answered. */
+/** Money in one currency as returned. */
 export type MoneyView = { currency: string; revenue: number; unbilled: number };
 
 export const moneyView = (money: readonly MoneySum[]): MoneyView[] =>
@@ -51,15 +51,15 @@ export const moneyView = (money: readonly MoneySum[]): MoneyView[] =>
   }));
 
 /**
- * The currency of the single amounts of a row: its own if it has one, else that of the whole report; null: it has
- * several, or it has none and the report has several.
+ * Currency of the single amounts of a row: its own if it has one, otherwise that of the whole report. Null if it has
+ * several, or if it has none and the report has several.
  */
 function currencyOfRow({ money }: Metrics, reportCurrency: string | null): string | null {
   if (money.length === 0) return reportCurrency;
   return money.length === 1 ? (money[0]?.currency ?? null) : null;
 }
 
-/** The metrics; single amounts are null where there is not exactly one currency. */
+/** Metrics; single amounts are null unless there is exactly one currency. */
 export const amountsView = (metrics: Metrics, reportCurrency: string | null): Record<string, unknown> => {
   const currency = currencyOfRow(metrics, reportCurrency);
   const view = metricsView(metrics);
@@ -69,18 +69,18 @@ export const amountsView = (metrics: Metrics, reportCurrency: string | null): Re
 
 type Pieces = Generator<Buffer, void, undefined>;
 
-/** Metrics that are amounts of one currency. */
+/** Metrics that are amounts in one currency. */
 const moneyViewNames: ReadonlySet<string> = new Set(['revenue', 'unbilled', 'rpm']);
 
 const members = columns.map(({ name, of }) => ({ name, key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
 const unknown = Buffer.from('null');
-/** The members of an object, after others. */
+/** Members of an object, to append to others. */
 const moneyBytes = (json: string): Buffer => Buffer.from(`,${json.slice(1, -1)}`);
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
- * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the
- * names they were requested by, and the metrics.
+ * Writes rows as items of a JSON array, in chunks: each with its day, by the hour also its hour, the dimensions under
+ * their requested names, and the metrics.
  */
 export function* toJsonItems(
   { query, names }: ReportRequest,
@@ -117,9 +117,9 @@ export function* toJsonItems(
 }
 
 /**
- * Rows as CSV (RFC 4180), piece by piece. A row with several currencies has a line for each: the first one has the
- * counts, so that columns can be added up; the others have only amounts. Text that a spreadsheet may take for a formula
- * gets an apostrophe first.
+ * Writes rows as CSV (RFC 4180), in chunks. A row with several currencies has a line for each: the first one has the
+ * counts, so that columns can be added up; the others have only amounts. Text that a spreadsheet may interpret as a
+ * formula is prefixed with an apostrophe.
  */
 export function* toCsv(
   { query, names }: ReportRequest,
@@ -160,14 +160,14 @@ const furtherAmounts: ReadonlySet<string> = new Set(['revenue', 'unbilled']);
 
 type ToBytes = (value: string | number) => Buffer;
 
-/** Times and values repeat, so the bytes of each are made once. */
+/** Caches the bytes of each time and value, because they repeat. */
 function memoise<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
-  const known = new Map<T, Buffer>();
+  const cache = new Map<T, Buffer>();
   return (value) => {
-    let bytes = known.get(value);
+    let bytes = cache.get(value);
     if (bytes === undefined) {
       bytes = write(value);
-      known.set(value, bytes);
+      cache.set(value, bytes);
     }
     return bytes;
   };

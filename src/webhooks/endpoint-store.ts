@@ -58,7 +58,7 @@ export type Endpoint = EndpointSettings & {
   v1aKeySealed: Buffer | null;
 };
 
-type Row = {
+type StoredEndpoint = {
   id: number;
   event: string | null;
   events: string[] | null;
@@ -92,9 +92,9 @@ export const endpointColumns = `e.id, event, events, description, filter, url, m
   case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
   case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
 
-export type EndpointRow = Row;
+export type EndpointRow = StoredEndpoint;
 
-export const endpointOf = (row: Row): Endpoint => ({
+export const endpointOf = (row: StoredEndpoint): Endpoint => ({
   id: row.id,
   event: row.event,
   events: row.events ?? (row.event === null ? [] : [row.event]),
@@ -130,7 +130,7 @@ export async function findEndpoint(
   ref: EndpointRef,
   lock = false,
 ): Promise<Endpoint | null> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<StoredEndpoint>(
     `select ${endpointColumns} from webhook_endpoints e
     where publisher_id = $1 and ${columnOf(ref)} = $2 and deleted_at is null ${lock ? 'for update' : ''}`,
     [publisherId, ref],
@@ -210,7 +210,7 @@ export async function listEndpoints(
   publisherId: number,
   ref: EndpointRef | null,
 ): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
-  const { rows } = await executor.query<Row & HealthRow>(
+  const { rows } = await executor.query<StoredEndpoint & HealthRow>(
     `select ${endpointColumns},
       h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures,
       coalesce(${isFailing('h')}, false) as failing,

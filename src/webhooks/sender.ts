@@ -6,9 +6,9 @@ import { type BlockReason, checkUrl, hostOf, resolveTarget } from './address-gua
 import { type Connection, type ConnectionPool, createConnectionPool, exchange } from './dispatcher/send/connections.ts';
 import { createLookup, createResolverWatch, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
 import {
-  type Answer,
   type Clock,
   type Failure,
+  type FetchResponse,
   fail,
   maxKeptBytes,
   type SendRequest,
@@ -118,7 +118,7 @@ export function createSender(options: SenderOptions): Sender {
 type Resolved = { addresses: ResolvedAddress[] };
 
 type Outcome =
-  | (Answer & { remoteAddress: string })
+  | (FetchResponse & { remoteAddress: string })
   | (Failure & { remoteAddress?: string })
   | { kind: 'blocked'; reason: BlockReason };
 

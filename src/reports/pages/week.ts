@@ -22,7 +22,7 @@ import { metricOf } from './explorer/metrics.ts';
 
 const weekDays = 7;
 
-/** A value's sums of the last seven days, today included, and the metrics of each day. */
+/** Sums of a value for the last seven days, including today, and the metrics of each day. */
 type Week = { total: Metrics; days: readonly Metrics[] };
 
 type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) => string | number };
@@ -34,7 +34,7 @@ type WeekDeps = {
   now: () => number;
 };
 
-/** Figures of the last 7 days for the list and the pages of a resource, one query for all rows. */
+/** Figures of the last 7 days for the list and the pages of a resource, with one query for all rows. */
 export function weekFigures(
   { pool, dbHealth, catalog, now }: WeekDeps,
   { dimension, key }: WeekOf,
@@ -91,7 +91,7 @@ const weekOf = (rows: readonly ActivityRow[], days: readonly string[]): Week => 
   days: days.map((day) => sumOf(rows.filter(({ time }) => time === day))),
 });
 
-/** Amounts of several currencies have no line in common. */
+/** Values of the chart; none for amounts in several currencies. */
 const valuesOf = (name: string, { days, total }: Week): number[] =>
   total.money.length > 1 && metricOf(name).kind === 'money' ? [] : days.map((day) => viewValue(name, day));
 
@@ -100,7 +100,7 @@ const figure = (name: string, week: Week, money: (value: number) => string): Htm
     ${sparkline(valuesOf(name, week))} ${formatted(metricOf(name), week.total, 'time', money)}
   </span>`;
 
-/** Nothing without activity. */
+/** Card of the week; empty without activity. */
 function weekCard(week: Week, money: (value: number) => string, reportUrl: string): Html {
   if ((week.total.sessions ?? 0) + (week.total.impressions ?? 0) === 0) return nothing;
   const tile = (name: string) => html`

@@ -1,20 +1,22 @@
-/** Builds text byte by byte, for answers of so many rows that intermediate strings would cost more than the rows. */
+/**
+ * Builds text byte by byte, for responses with so many rows that intermediate strings would cost more than the rows.
+ */
 export type Writer = {
-  /** Writes bytes, and reserves room for a number after them. */
+  /** Writes bytes, and reserves space for a following number. */
   put: (bytes: Uint8Array) => void;
-  /** Writes a number, after `put`: as in JSON, with at most six decimals. */
+  /** Writes a number after `put`, as JSON with at most six decimals. */
   number: (value: number) => void;
-  /** Whether a piece is full. */
+  /** Whether a chunk is full. */
   isFull: () => boolean;
-  /** The bytes written since the last piece. */
+  /** Returns the bytes since the last chunk. */
   take: () => Buffer;
 };
 
-/** Of a piece (bytes): a millisecond of work, so that a large answer delays no other request. */
+/** Chunk size in bytes: a millisecond of work, so that a large response delays no other request. */
 const pieceBytes = 262_144;
-/** Longer than any number (bytes). */
+/** Space for any number, in bytes. */
 const numberBytes = 32;
-/** Fewer are copied faster one by one (count). */
+/** Up to this many bytes are copied faster one by one. */
 const fewBytes = 32;
 
 const [minus, point, zero] = [45, 46, 48];
@@ -26,9 +28,9 @@ export function createWriter(): Writer {
   let bytes = Buffer.allocUnsafeSlow(room);
   let at = 0;
 
-  function put(given: Uint8Array): void {
+  function put(source: Uint8Array): void {
     const start = at;
-    const count = given.length;
+    const count = source.length;
     at = start + count;
     if (at + numberBytes > bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * at + room);
@@ -36,20 +38,20 @@ export function createWriter(): Writer {
       bytes = larger;
     }
     const into = bytes;
-    if (count > fewBytes) into.set(given, start);
-    else for (let index = 0; index < count; index++) into[start + index] = given[index] as number;
+    if (count > fewBytes) into.set(source, start);
+    else for (let index = 0; index < count; index++) into[start + index] = source[index] as number;
   }
 
-  /** `count` digits of an integer from 0 to 2^31, from the last to the first. */
+  /** Writes `count` digits of an integer from 0 to 2^31, from the last to the first. */
   function digits(value: number, count: number): void {
     const into = bytes;
     const start = at;
     at = start + count;
-    let left = value;
+    let remaining = value;
     for (let index = start + count - 1; index >= start; index--) {
-      const rest = (left / 10) | 0;
-      into[index] = zero + left - rest * 10;
-      left = rest;
+      const rest = (remaining / 10) | 0;
+      into[index] = zero + remaining - rest * 10;
+      remaining = rest;
     }
   }
 

@@ -21,43 +21,43 @@ import { groupReader, type Line, readLines } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
-/** A question of the report explorer: a range of days beside an earlier one it is compared with. */
+/** A query of the report explorer: a range of days, and an earlier one to compare it with. */
 export type ExploreQuery = Pick<
   ActivityQuery,
   'publisherId' | 'aggregatedBy' | 'filters' | 'customKey' | 'customValues' | 'timeZone'
 > & {
-  /** Whose values are listed; null: none. */
+  /** Dimension to group by, or null for totals only. */
   by: DimensionName | 'custom' | null;
-  /** Further dimensions: groups are then combinations of values. */
+  /** Further dimensions; groups are then combinations of values. */
   also: readonly DimensionName[];
-  /** What is added up for values and totals; the others are 0. Each costs as much as reading the rows. */
+  /** Metrics to add up for values and totals; the others are 0. Each one costs as much as reading the rows. */
   metrics: readonly MetricName[];
   days: DayRange;
   before: DayRange | null;
-  /** Currency of the converted total; null or absent: there is none. */
+  /** Currency of the converted total; null or absent without one. */
   convertTo?: string | null;
-  /** Of the last day of `before`, only the hours that begin earlier count (epoch ms); null: all. */
+  /** On the last day of `before`, only hours that begin earlier count (epoch ms); null for all. */
   beforeUntilMs: number | null;
 };
 
-/** Sums of the range and of the one before; null: not compared. */
+/** Sums of the range and of the comparison period, or null without a comparison. */
 export type Compared = { now: Metrics; before: Metrics | null };
 
 export type Explored = {
   series: readonly ActivityRow[];
-  /** Of whole days. */
+  /** Series of the comparison period, with complete days. */
   seriesBefore: readonly ActivityRow[];
-  /** A session counts once; where sums cannot tell, here and in rows, its number is NaN. */
+  /** A session counts once. If sums can't tell, its number is NaN, here and in rows. */
   total: Compared;
-  /** The total of the range in another currency; null: a rate is missing; absent: it is not asked for. */
+  /** Total of the range in another currency; null if a rate is missing; absent if not requested. */
   converted?: ConvertedTotal | null;
   groups: readonly Group[];
 };
 
-/** `also`: in the order of the question's. */
+/** `also`: values in the order of the query's dimensions. */
 type Group = Compared & { value: string | number; also: readonly (string | number)[] };
 
-/** Values of one dimension in one answer (count); each may have sums of both ranges. */
+/** Maximum number of values of one dimension in a response; each may have sums of both ranges. */
 const maxGroups = 20_000;
 
 const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery['groupBy']): ActivityQuery => ({
@@ -69,7 +69,9 @@ const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery[
 
 const hasSums = (query: ActivityQuery): boolean => sourceOf(query).kind !== 'raw';
 
-/** What a question has no sums for: hours of too many dimensions, or an attribute beside a dimension. */
+/**
+ * Returns what prevents an answer from sums: hours with too many dimensions, or an attribute together with a dimension.
+ */
 export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
   if (!hasSums(activityOf(query, query.days, []))) return query.customKey === null ? 'hours' : 'attribute';
   return hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'day' }) ? null : 'attribute';
@@ -77,14 +79,14 @@ export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
 
 const groupByOf = ({ by, also }: ExploreQuery): ActivityQuery['groupBy'] => (by === null ? [] : [by, ...also]);
 
-/** Whether a part of the last day can be compared: there are hours of up to two dimensions. */
+/** Whether a part of the last day can be compared: hours exist for up to two dimensions. */
 export const canCompareHours = (query: ExploreQuery): boolean =>
   hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'hour' });
 
-/** Answers a question that has sums (`missingSums`). @throws AppError report_too_large */
+/** Answers a query that has sums (`missingSums`). @throws AppError report_too_large */
 export async function explore(executor: Executor, query: ExploreQuery): Promise<Explored> {
   const isUnknown = addsUpSessions({ filters: query.filters, groupBy: [] });
-  const known = <T extends { metrics: Metrics }>(row: T): T =>
+  const withKnownSessions = <T extends { metrics: Metrics }>(row: T): T =>
     isUnknown ? { ...row, metrics: withoutSessions(row.metrics) } : row;
   const series = await queryActivity(executor, activityOf(query, query.days, []));
   const seriesBefore = query.before === null ? [] : await queryActivity(executor, activityOf(query, query.before, []));
@@ -92,11 +94,13 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
   const none = { now: sumOf([]), before: query.before === null ? null : sumOf([]) };
   const groups = query.by === null ? [] : await readGroups(executor, query);
   const to = query.convertTo ?? null;
-  const asked = { zone: query.timeZone, to: to ?? '' };
+  const currencyOptions = { zone: query.timeZone, to: to ?? '' };
   return {
-    ...(to !== null && { converted: await readConvertedTotal(executor, activityOf(query, query.days, []), asked) }),
-    series: series.map(known),
-    seriesBefore: seriesBefore.map(known),
+    ...(to !== null && {
+      converted: await readConvertedTotal(executor, activityOf(query, query.days, []), currencyOptions),
+    }),
+    series: series.map(withKnownSessions),
+    seriesBefore: seriesBefore.map(withKnownSessions),
     total: isUnknown ? comparedWithoutSessions(total ?? none) : (total ?? none),
     groups: addsUpSessions({ filters: query.filters, groupBy: groupByOf(query) })
       ? groups.map((group) => ({ ...group, ...comparedWithoutSessions(group) }))
@@ -109,31 +113,34 @@ const comparedWithoutSessions = ({ now, before }: Compared): Compared => ({
   before: before === null ? null : withoutSessions(before),
 });
 
-/** The values with most of a metric, of one range. */
+/** Query for the values with the most of a metric, in one range. */
 export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy' | 'also'> & {
   by: DimensionName;
   metric: MetricName;
   limit: number;
 };
 
-/** Most first. The database adds up and cuts, so thousands of offers cost no more than the rows of their sums. */
+/**
+ * Returns the largest values first. The database adds up and limits, so that thousands of offers cost no more than
+ * reading their sums.
+ */
 export async function exploreTop(
   executor: Executor,
   { metric, limit, ...query }: TopQuery,
 ): Promise<{ value: string | number; metrics: Metrics }[]> {
-  const one: ExploreQuery = { ...query, also: [], aggregatedBy: 'day', before: null, beforeUntilMs: null };
+  const base: ExploreQuery = { ...query, also: [], aggregatedBy: 'day', before: null, beforeUntilMs: null };
   const top: Top = { order: `order by ${metric} desc, value_0`, limit };
   const { by } = query;
-  if (!isIdDimension(by)) return (await readGroups(executor, one, top)).map(toTop);
-  // Of thousands of offers only the metric is added up.
-  const most = await readGroups(executor, { ...one, metrics: [metric] }, top);
+  if (!isIdDimension(by)) return (await readGroups(executor, base, top)).map(toTop);
+  // For thousands of offers, add up only the metric of the order.
+  const most = await readGroups(executor, { ...base, metrics: [metric] }, top);
   const filters = { ...query.filters, [by]: most.map(({ value }) => value) };
-  return (await readGroups(executor, { ...one, filters }, top)).map(toTop);
+  return (await readGroups(executor, { ...base, filters }, top)).map(toTop);
 }
 
 const toTop = ({ value, now }: Explored['groups'][number]) => ({ value, metrics: now });
 
-/** The first rows in an order. */
+/** Order and limit of rows. */
 type Top = { order: string; limit: number };
 
 async function readGroups(
@@ -175,13 +182,13 @@ async function readGroups(
   return groups;
 }
 
-/** Money by the key of its group; of the range, and of the one before. */
+/** Money by group key, of the range and of the comparison period. */
 type MoneyOfGroups = readonly [now: ReadonlyMap<string, MoneyLine>, before: ReadonlyMap<string, MoneyLine>];
 type MoneyLine = { group: Line['group']; money: readonly MoneySum[] };
 
 const noMoney: MoneyOfGroups = [new Map(), new Map()];
 
-/** The money of the groups by currency. */
+/** Reads the money of the groups by currency. */
 async function readMoney(executor: Executor, query: ExploreQuery, parts: readonly Part[]): Promise<MoneyOfGroups> {
   const values: unknown[] = [query.publisherId];
   const isBefore = query.before === null ? 'false' : `bucket < $${values.push(parts[0]?.start)}`;
@@ -197,17 +204,17 @@ async function readMoney(executor: Executor, query: ExploreQuery, parts: readonl
     from (${sources.join(' union all ')}) as source group by ${positions(dimensions.length + 2)}`,
     values,
   );
-  const found = [new Map<string, MoneyLine>(), new Map<string, MoneyLine>()] as const;
+  const money = [new Map<string, MoneyLine>(), new Map<string, MoneyLine>()] as const;
   for (const row of rows) {
     const group = dimensions.length === 0 ? [''] : dimensions.map((_, index) => row[`value_${index}`] as string);
-    const lines = found[row.is_before === true ? 1 : 0];
+    const lines = money[row.is_before === true ? 1 : 0];
     const key = JSON.stringify(group);
     lines.set(key, { group, money: addMoney([lines.get(key)?.money ?? [], [moneyOf(row)]]) });
   }
-  return found;
+  return money;
 }
 
-/** The lines with their money. Money whose counts add up to nothing has lines of its own. */
+/** Adds money to the lines. Money whose counts add up to zero gets its own lines. */
 function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyLine>): Line[] {
   const rest = new Map(money);
   const paid = lines.map(({ group, metrics }) => {
@@ -219,7 +226,7 @@ function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyL
   return [...paid, ...[...rest.values()].map(({ group, money }) => ({ group, metrics: withMoney(zero, money) }))];
 }
 
-/** A group as a line, for `readLines`: metrics that are not asked for are 0. */
+/** SQL of a group as a line for `readLines`: metrics that are not requested are 0. */
 function lineSql(query: ExploreQuery): string {
   const sums = metricNames.map((name) => (query.metrics.includes(name) ? name : '0'));
   const dimensions = query.by === null ? (['custom'] as const) : groupByOf(query);
@@ -231,7 +238,7 @@ const positions = (count: number): string => Array.from({ length: count }, (_, i
 
 type Part = Omit<Span, 'source'> & { activity: ActivityQuery };
 
-/** The ranges of sums that are added up: first the days, then earlier days, and the hours of one compared in part. */
+/** Ranges of sums to add up: first the days, then earlier days, and the hours of a partly compared day. */
 async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]> {
   const groupBy = groupByOf(query);
   const byDay = (days: DayRange): ActivityQuery => ({ ...activityOf(query, days, groupBy), aggregatedBy: 'day' });
@@ -259,7 +266,7 @@ const hasActivity = (metrics: Metrics): boolean =>
 const keyOf = (group: Line['group']): string | number | undefined =>
   group.length === 1 ? group[0] : JSON.stringify(group);
 
-/** @param before null: not compared */
+/** @param before null without a comparison */
 function compare(now: readonly Line[], before: readonly Line[] | null): Explored['groups'] {
   const groups = new Map<string | number | undefined, Group>();
   for (const { group, metrics } of now) {
@@ -270,10 +277,12 @@ function compare(now: readonly Line[], before: readonly Line[] | null): Explored
     const [value = '', ...also] = group;
     groups.set(keyOf(group), { value, also, now: groups.get(keyOf(group))?.now ?? zero, before: metrics });
   }
-  return [...groups.values()].filter((one) => hasActivity(one.now) || (one.before !== null && hasActivity(one.before)));
+  return [...groups.values()].filter(
+    (group) => hasActivity(group.now) || (group.before !== null && hasActivity(group.before)),
+  );
 }
 
-/** The custom attributes that a publisher's sums have. */
+/** Custom attributes that occur in a publisher's sums. */
 export async function attributeKeys(executor: Executor, publisherId: number): Promise<string[]> {
   const next = (after: string): string => `select min(key) from custom_rollups where publisher_id = $1 and ${after}`;
   const { rows } = await executor.query<{ key: string }>({

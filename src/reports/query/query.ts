@@ -18,8 +18,8 @@ import { dimensionColumns, isOneToOne, sourceOf, sourceSql, topValuesSql, unknow
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
 /**
- * Sums of activity by time and dimensions, in the order of time, then of the dimensions; without activity no row. At
- * most `limit` rows are read; one more than `limit` means that there are more.
+ * Reads sums of activity, ordered by time, then by the dimensions, without rows for no activity. It reads at most one
+ * row more than `limit`, which means that there are more.
  */
 export async function queryActivity(executor: Executor, query: ActivityQuery, limit = 50_000): Promise<ActivityRow[]> {
   const range = await readRange(executor, query);
@@ -33,8 +33,9 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
 }
 
 /**
- * The money of a query by day, without its dimensions.
- * @param zone time zone of the days, which may be another one than that of the query: exchange rates are of these days
+ * Reads the money of a query by day, without its dimensions.
+ * @param zone time zone of the days, which may differ from that of the query, because exchange rates apply to these
+ * days
  */
 export async function queryMoneyByDay(
   executor: Executor,
@@ -47,7 +48,7 @@ export async function queryMoneyByDay(
   return rows.map(({ time, metrics }) => ({ day: time, money: metrics.money }));
 }
 
-/** Sums of money by currency, of the rows of `queryActivity`. */
+/** Reads sums of money by currency, for the rows of `queryActivity`. */
 async function queryMoney(executor: Executor, query: ActivityQuery, range: TimeRange): Promise<ActivityRow[]> {
   const values: unknown[] = [query.publisherId, range.start, range.end, query.aggregatedBy, range.zone];
   const source = sourceOf(query);
@@ -83,7 +84,7 @@ type MoneyRow = Record<string, string | number> & { start_s: number; local_s: nu
 
 const moneySumsOf = moneyMetrics.map((name) => `sum(${name})`);
 
-/** The money of a row of `rollup_money`, or of sums of such rows. */
+/** Money of a row of `rollup_money`, or of sums of such rows. */
 export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
   currency: String(row.currency),
   revenueMicros: Number(row.revenue_micros),
@@ -92,7 +93,7 @@ export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
 
 const rowKey = ({ startMs, group }: ActivityRow): string => JSON.stringify([startMs, ...group]);
 
-/** The rows with their money. Money whose counts add up to nothing has rows of its own. */
+/** Adds money to the rows. Money whose counts add up to zero gets its own rows. */
 function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[]): ActivityRow[] {
   const byKey = new Map<string, ActivityRow>();
   for (const row of money) {
@@ -109,8 +110,8 @@ function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[
 }
 
 /**
- * One row for each time, with a line of text for each row of the report: tens of thousands of rows would keep the
- * driver busy for longer than the database.
+ * SQL with one row for each time, which contains a line of text for each row of the report: tens of thousands of rows
+ * would keep the driver busy for longer than the database.
  */
 async function activitySql(
   executor: Executor,
@@ -153,7 +154,7 @@ type TimeRow = { start_s: number; local_s: number; lines: Line[] };
 
 const textType = 25;
 
-/** Text is parsed as it arrives, while the database works on the rest. */
+/** Parses text as it arrives, while the database works on the rest. */
 export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
   getTypeParser: (type: number) => (type === textType ? parse : Number),
 });
@@ -161,7 +162,7 @@ export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfi
 export const isIdDimension = (name: DimensionName | 'custom'): name is 'campaign' | 'offer' =>
   name === 'campaign' || name === 'offer';
 
-/** A dimension's values as they are answered. */
+/** SQL of a dimension's values as they are returned. */
 export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean): string {
   if (name === 'custom')
     return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
@@ -169,7 +170,7 @@ export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean):
   return `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;
 }
 
-/** Text as JSON, which has neither a tab nor a line break. */
+/** Text as JSON, without tabs and line breaks. */
 export const groupTextSql = (name: DimensionName | 'custom', column: string): string =>
   isIdDimension(name) ? column : `to_json(${column})`;
 
@@ -181,8 +182,8 @@ function rowsOfTime({ start_s, local_s, lines }: TimeRow, { aggregatedBy }: Acti
 }
 
 /**
- * All rows in one list. Days are added to their week or month, and sums from before a change of the time zone to the
- * time within which they begin.
+ * Joins all rows into one list. Days are added to their week or month. Sums from before a change of the time zone are
+ * added to the time in which they begin.
  */
 function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   const joined: ActivityRow[] = [];
@@ -191,13 +192,13 @@ function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   const added = new Map<string, ActivityRow>();
   for (const row of joined) {
     const key = rowKey(row);
-    const known = added.get(key);
-    added.set(key, known === undefined ? row : { ...row, metrics: sumOf([known, row]) });
+    const existing = added.get(key);
+    added.set(key, existing === undefined ? row : { ...row, metrics: sumOf([existing, row]) });
   }
   return [...added.values()].sort(inOrder);
 }
 
-/** As the database sorts: ids as numbers, text by its bytes. */
+/** Compares rows in the order of the database: ids as numbers, text by its bytes. */
 function inOrder(a: ActivityRow, b: ActivityRow): number {
   if (a.startMs !== b.startMs) return a.startMs - b.startMs;
   for (const [index, value] of a.group.entries()) {
@@ -212,7 +213,7 @@ function inOrder(a: ActivityRow, b: ActivityRow): number {
 
 export type TimeRange = { start: Date; end: Date; zone: string };
 
-/** The times at which the first day begins and the last one ends. */
+/** Reads the start of the first day and the end of the last one. */
 export async function readRange(
   executor: Executor,
   { from, to, timeZone }: { from: string; to: string; timeZone: string },
@@ -227,7 +228,7 @@ from (select time_zone_or_utc($3) as zone) as valid`,
   return rows[0] as TimeRange;
 }
 
-/** Whether all values of the attribute in these days, and in the UTC days beside them, have rows of their own. */
+/** Whether all values of the attribute in these days, and in the adjacent UTC days, have their own rows. */
 async function hasFewValues(executor: Executor, { publisherId, customKey, from, to }: ActivityQuery): Promise<boolean> {
   const { rows } = await executor.query<{ few: boolean }>({
     name: 'has_few_values',
@@ -240,7 +241,7 @@ async function hasFewValues(executor: Executor, { publisherId, customKey, from, 
   return rows[0]?.few ?? false;
 }
 
-/** ISO 8601 with the offset of the time zone. */
+/** Formats a time as ISO 8601 with the offset of the time zone. */
 function timeOf(localMs: number, offsetMs: number): string {
   const minutes = Math.abs(offsetMs) / 60_000;
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');

@@ -3,19 +3,19 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 
 export type ReadOptions = {
-  /** Whether rollups are read; else raw rows. */
+  /** Whether to read rollups rather than raw rows. */
   fromRollups: boolean;
   /** Aborted when the client has disconnected. */
   signal: AbortSignal | undefined;
 };
 
-/** A report that takes longer is too large (milliseconds). */
+/** Time, in milliseconds, after which a report counts as too large. */
 const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
 /**
- * Rollups are read in long ranges: by bitmap scans, for which the database prefetches pages. That halves the time of a
- * cold report, and costs nothing else.
+ * Rollups are read in long ranges by bitmap scans, for which the database prefetches pages. This halves the time of a
+ * cold report and costs nothing else.
  */
 const settingsSql = ({ fromRollups }: ReadOptions): string => `
 set transaction isolation level repeatable read, read only;
@@ -23,7 +23,7 @@ set local statement_timeout = ${statementTimeoutMs}; set local jit = off; set lo
 set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${fromRollups ? 'off' : 'on'}`;
 
 /**
- * Runs the reads of one report on one snapshot, within the time a report may take, and only while the client waits.
+ * Runs the reads of one report on one snapshot, within the time limit of a report, while the client is connected.
  * @throws AppError report_too_large, unavailable
  */
 export const readConsistently = <T>(
@@ -41,7 +41,9 @@ export const readConsistently = <T>(
     throw err;
   });
 
-/** Cancels the running statement on abort. The connection is kept until then, so that no other statement is hit. */
+/**
+ * Cancels the running statement on abort. The connection is kept until then, so that no other statement is cancelled.
+ */
 async function cancelOnAbort<T>(
   pool: pg.Pool,
   executor: Executor,

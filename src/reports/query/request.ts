@@ -61,52 +61,53 @@ export const activityQuery = Type.Object(
 
 export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
 
-/** Longest range (days), and longest one by the hour. */
+/** Longest range in days, and longest range by the hour. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
 const maxGroups = 4;
-/** Custom attributes that a report is filtered by (count). */
+/** Maximum number of filters by custom attributes. */
 const maxCustomFilters = 10;
 const twice = 'names a dimension twice';
 
-export const isDimension = (name: string): name is DimensionName => dimensionNames.some((known) => known === name);
+export const isDimension = (name: string): name is DimensionName =>
+  dimensionNames.some((dimension) => dimension === name);
 
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const prefix = 'custom.';
-/** Columns of every row. A custom attribute of such a name keeps its prefix. */
+/** Columns of every row. A custom attribute with such a name keeps its prefix. */
 const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
 const invalid = (path: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
-/** The calendar day before today's: a day of a clock change is not as long as others. */
+/** Returns the calendar day before today, because days with a clock change have another length. */
 const yesterdayIn = (timeZone: string, nowMs: number): string => dayOf(Date.parse(dateIn(timeZone, nowMs)) - dayMs);
 
 type ReadOptions = {
   publisher: Publisher;
   nowMs: number;
   hasKey: (key: string) => Promise<boolean>;
-  /** What alone the report may tell of; null: all. */
+  /** Resources that the report is limited to, or null for all. */
   resources: KeyResources | null;
 };
 
 /**
- * Reads the parameters. A custom attribute may be named without `custom.` where the publisher has sent it.
+ * Reads the parameters. A custom attribute may be named without `custom.` if the publisher has sent it.
  * @throws AppError invalid_request, unknown_group_by
  */
 export async function readActivity(
-  given: ActivityParameters,
+  parameters: ActivityParameters,
   { publisher, nowMs, hasKey, resources }: ReadOptions,
 ): Promise<ReportRequest> {
-  const aggregatedBy = given.aggregated_by ?? 'day';
+  const aggregatedBy = parameters.aggregated_by ?? 'day';
   const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
-  const timeZone = given.timezone || publisher.timeZone;
-  const instead = given.timezone ? namesInstead(given.timezone) : null;
+  const timeZone = parameters.timezone || publisher.timeZone;
+  const instead = parameters.timezone ? namesInstead(parameters.timezone) : null;
   if (instead !== null) throw invalid('timezone', `is not a time zone (IANA name, such as ${instead})`);
-  const days = { from: given.from ?? given.start_date, to: given.to ?? given.end_date };
+  const days = { from: parameters.from ?? parameters.start_date, to: parameters.to ?? parameters.end_date };
   const range = readDayRange(days, yesterdayIn(timeZone, nowMs), mostDays);
-  const names = readNames(given.group_by ?? '');
+  const names = readNames(parameters.group_by ?? '');
   const keys = new Set<string>();
   for (const name of names) {
     if (isDimension(name)) continue;
@@ -120,7 +121,7 @@ export async function readActivity(
   }
   const [groupKey = null] = keys;
   if (keys.size > 1) throw invalid('group_by', 'at most one custom attribute can be grouped by');
-  const { customKey, customValues, otherCustom } = readCustomFilters(given, groupKey);
+  const { customKey, customValues, otherCustom } = readCustomFilters(parameters, groupKey);
   return {
     names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
     query: {
@@ -128,7 +129,7 @@ export async function readActivity(
       ...range,
       aggregatedBy,
       groupBy: names.map((name) => (isDimension(name) ? name : 'custom')),
-      filters: keptTo(resources, readFilters(given)),
+      filters: keptTo(resources, readFilters(parameters)),
       customKey,
       customValues,
       otherCustom,
@@ -138,7 +139,10 @@ export async function readActivity(
   };
 }
 
-/** Hours of two zones begin together where their offsets differ by whole hours, on every day of the range. */
+/**
+ * Returns the shortest buckets that fit. Hours of two zones begin together if their offsets differ by whole hours on
+ * every day of the range.
+ */
 function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange): ActivityQuery['buckets'] {
   if (timeZone === storedZone) return 'day';
   for (let atMs = Date.parse(from) - dayMs; atMs <= Date.parse(to) + 2 * dayMs; atMs += dayMs)
@@ -146,7 +150,7 @@ function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange
   return 'hour';
 }
 
-/** The custom attribute that a name stands for, or null. */
+/** Custom attribute that a name stands for, or null. */
 async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
   if (name.startsWith(prefix) && keyPattern.test(name.slice(prefix.length))) return name.slice(prefix.length);
   return keyPattern.test(name) && (await hasKey(name)) ? name : null;
@@ -159,12 +163,12 @@ type CustomFilters = {
 };
 
 /**
- * Filters by custom attributes, also by ones that the publisher has never sent: these match nothing.
- * @param groupKey the attribute that is grouped by; null: none
+ * Reads filters by custom attributes. Attributes that the publisher has never sent match nothing.
+ * @param groupKey attribute to group by, or null
  */
-function readCustomFilters(given: ActivityParameters, groupKey: string | null): CustomFilters {
+function readCustomFilters(parameters: ActivityParameters, groupKey: string | null): CustomFilters {
   const byKey = new Map<string, string[]>();
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(parameters)) {
     if (reserved.has(name) || value === undefined) continue;
     const key = name.startsWith(prefix) ? name.slice(prefix.length) : name;
     if (!keyPattern.test(key)) throw invalid(name.slice(0, 64), 'is not a parameter of this report');
@@ -192,10 +196,10 @@ const splitList = (list: string): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
+function readFilters(parameters: ActivityParameters): ActivityQuery['filters'] {
   const filters: Partial<Record<DimensionName, (string | number)[]>> = {};
   for (const name of dimensionNames) {
-    const values = splitList(given[name] ?? '');
+    const values = splitList(parameters[name] ?? '');
     if (values.length === 0) continue;
     filters[name] = values.map((value) => {
       const read = filterValue(name, value);
@@ -207,13 +211,13 @@ function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
 }
 
 /**
- * Filters that leave out what a key is not limited to.
- * @throws AppError permission_denied where a filter names such
+ * Limits filters to the resources of the key.
+ * @throws AppError permission_denied if a filter names another resource
  */
 function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters']): ActivityQuery['filters'] {
   if (resources === null) return filters;
   const { campaigns: campaign, placements: placement } = resources;
-  const kept = { ...filters };
+  const allowed = { ...filters };
   for (const [name, own] of Object.entries({ campaign, placement })) {
     if (own === null) continue;
     const values: readonly unknown[] = filters[name as DimensionName] ?? [];
@@ -222,12 +226,12 @@ function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters'
         message: 'The key is limited to other campaigns or placements.',
         details: [{ path: `/${name}`, message: 'is none of the key’s' }],
       });
-    if (values.length === 0) kept[name as DimensionName] = [...own];
+    if (values.length === 0) allowed[name as DimensionName] = [...own];
   }
-  return kept;
+  return allowed;
 }
 
-/** A value to filter a dimension by, as it is stored; null: not an id. */
+/** Parses a filter value of a dimension as it is stored; null if it is not an id. */
 export function filterValue(name: DimensionName, value: string): string | number | null {
   if (name === 'placement') return normaliseName(value);
   if (name === 'country') return value.toLowerCase() === unknownValue ? unknownValue : value.toUpperCase();
@@ -235,7 +239,7 @@ export function filterValue(name: DimensionName, value: string): string | number
   return /^\d{1,9}$/.test(value) ? Number(value) : null;
 }
 
-/** The current day in a time zone; in UTC where the zone is unknown. */
+/** Current day in a time zone, or in UTC if the zone is unknown. */
 export function dateIn(timeZone: string, atMs: number): string {
   const format = (zone: string): string =>
     new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(

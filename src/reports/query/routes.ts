@@ -49,7 +49,7 @@ export async function reportRoutes(
   });
 }
 
-/** The whole answer, in pieces. */
+/** Writes the whole response in chunks. */
 function* toJson(report: ActivityReport, currency: string | null): Generator<string | Buffer> {
   const { query, names } = report;
   const head = {

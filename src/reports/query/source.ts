@@ -14,10 +14,10 @@ import { namedValue, otherValue, quarterHourOf } from '../rollup/statement.ts';
 import { nextWeekStartMs, weekStartMs } from '../rollup/weeks.ts';
 import type { ActivityQuery, Aggregation } from './types.ts';
 
-/** The name of an absent value of a dimension, in answers and filters. */
+/** Name of an absent dimension value, in responses and filters. */
 export const unknownValue = 'unknown';
 
-/** Where the answer of a query is read from. */
+/** Source that a query is answered from. */
 type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
 
 /** What is read of a source: all metrics, or money by currency. */
@@ -28,7 +28,7 @@ const tables = {
   money: { rollups: 'rollup_money', custom: 'custom_rollup_money', columns: `currency, ${moneyColumns}` },
 } as const;
 
-/** The columns of the dimensions in every source; a custom attribute is `value`. */
+/** Columns of the dimensions in every source; a custom attribute is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
   placement: 'placement',
   campaign: 'campaign_id',
@@ -42,9 +42,9 @@ const usesKey = ({ groupBy, customKey, customValues }: ActivityQuery): boolean =
   customKey !== null && (groupBy.includes('custom') || customValues !== null);
 
 /**
- * The cheapest source that can answer. Raw rows are read only where no rollup can: a custom attribute beside other
- * dimensions or attributes, more than two dimensions by the hour, and what the buckets of the publisher's time zone do
- * not fit.
+ * Returns the cheapest source that can answer. Raw rows are read only if no rollup can: for a custom attribute together
+ * with other dimensions or attributes, for more than two dimensions by the hour, and if the buckets of the publisher's
+ * time zone do not fit.
  */
 export function sourceOf(query: ActivityQuery): Source {
   const { groupBy, filters, customKey, aggregatedBy, buckets, otherCustom = [] } = query;
@@ -62,15 +62,15 @@ export function sourceOf(query: ActivityQuery): Source {
 }
 
 /**
- * Whether sums count a session for each of several offers: a session shows at most one offer of a campaign, so that one
- * campaign, or one offer, counts it once.
+ * Whether sums count a session for each of several offers. A session shows at most one offer of a campaign, so a single
+ * campaign or offer counts it once.
  */
 export const addsUpSessions = ({ groupBy, filters }: Pick<ActivityQuery, 'groupBy' | 'filters'>): boolean =>
   !groupBy.some((name) => name === 'offer' || name === 'campaign') &&
   [filters.offer, filters.campaign].some((values) => values !== undefined) &&
   [filters.offer, filters.campaign].every((values) => values === undefined || values.length > 1);
 
-/** Whether each row of the source is a row of the answer, so that nothing has to be added up. */
+/** Whether each row of the source is a row of the response, so that nothing has to be added up. */
 export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
   if (source.kind !== 'rollups' || needsDays(source.grain, aggregatedBy)) return false;
   return dimensionNames.every(
@@ -82,27 +82,27 @@ export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: A
   );
 }
 
-/** Whether days are asked for and hours are stored: the grain without dimensions has no days. */
+/** Whether days are requested but hours are stored: the grain without dimensions has no days. */
 const needsDays = (grain: number, aggregatedBy: Aggregation): boolean =>
   aggregatedBy !== 'hour' && (grain & dayBit) === 0;
 
-/** The hour, day, week or month, $4, of the time zone, $5, of a time. */
+/** SQL of the hour, day, week or month ($4) of a time, in the time zone $5. */
 const bucketOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
 
-/** Placeholders of the times at which the range begins and ends. */
+/** Placeholders of the start and end of the range. */
 type RangeOf = readonly [start: string, end: string];
 const wholeRange: RangeOf = ['$2', '$3'];
 const inRange = ([start, end]: RangeOf): string => `bucket >= ${start} and bucket < ${end}`;
 const dimensions = Object.values(dimensionColumns).join(', ');
 
-/** Adds a value to the statement; gives its placeholder. */
-type Given = (value: unknown) => string;
+/** Adds a value to the statement and returns its placeholder. */
+type AddParameter = (value: unknown) => string;
 
 /**
- * A query's source in SQL: rows with `bucket`, the dimensions and the metrics, of publisher $1, from $2 until before
- * $3. Buckets are the days or hours, $4, of the time zone, $5.
- * @param values of the statement; the source's own are added
- * @param range other placeholders than $2 and $3, for a source of sums
+ * SQL of a query's source: rows with `bucket`, the dimensions and the metrics, of publisher $1, from $2 until before
+ * $3. Buckets are the days or hours ($4) of the time zone $5.
+ * @param values values of the statement; those of the source are appended
+ * @param range placeholders other than $2 and $3, for a source of sums
  */
 export function sourceSql(
   source: Source,
@@ -110,24 +110,29 @@ export function sourceSql(
   values: unknown[],
   { measure, range = wholeRange }: { measure: Measure; range?: RangeOf },
 ): string {
-  const given: Given = (value) => `$${values.push(value)}`;
-  if (source.kind === 'rollups') return rollupsSql(source.grain, query, given, { measure, range });
+  const addParameter: AddParameter = (value) => `$${values.push(value)}`;
+  if (source.kind === 'rollups') return rollupsSql(source.grain, query, addParameter, { measure, range });
   if (source.kind === 'custom')
     return `
 select bucket, value, ${tables[measure].columns} from ${tables[measure].custom}
-where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange(range)}
-  ${filterSql(query, given)}`;
-  return measure === 'money' ? rawMoneySql(query, given) : rawSql(query, given);
+where publisher_id = $1 and key = ${addParameter(source.key)} and grain = ${source.grain} and ${inRange(range)}
+  ${filterSql(query, addParameter)}`;
+  return measure === 'money' ? rawMoneySql(query, addParameter) : rawSql(query, addParameter);
 }
 
 type Reading = { measure: Measure; range: RangeOf };
 
-const rollupsSql = (grain: number, query: ActivityQuery, given: Given, { measure, range }: Reading): string => `
+const rollupsSql = (
+  grain: number,
+  query: ActivityQuery,
+  addParameter: AddParameter,
+  { measure, range }: Reading,
+): string => `
 select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket` : 'bucket'}, ${dimensions},
   ${tables[measure].columns}
 from ${tables[measure].rollups}
 where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
-  ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given)}`;
+  ${indexSql(grain, query)}${filterSql(query, addParameter)}${offersOfCampaignsSql(query, addParameter)}`;
 
 const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
 
@@ -137,17 +142,17 @@ const rawEventsSql = countedEventsSql({
   sessionsFromDay: `${utcDayOf('$2')} - 1`,
 });
 
-const rawMoneySql = (query: ActivityQuery, given: Given): string => `
+const rawMoneySql = (query: ActivityQuery, addParameter: AddParameter): string => `
 select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value, currency, ${moneyColumns}
 from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
-    ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value, currency, ${moneyColumns}
+    ${namedValue(`custom ->> ${addParameter(query.customKey ?? '')}`)} as value, currency, ${moneyColumns}
   from (${rawEventsSql}) as events
-  where at >= $2 and at < $3 and ${hasMoney}${otherCustomSql(query, given)}
+  where at >= $2 and at < $3 and ${hasMoney}${otherCustomSql(query, addParameter)}
 ) as paid
-where ${usesKey(query) ? 'value is not null' : 'true'} ${filterSql(query, given)}`;
+where ${usesKey(query) ? 'value is not null' : 'true'} ${filterSql(query, addParameter)}`;
 
-function rawSql(query: ActivityQuery, given: Given): string {
+function rawSql(query: ActivityQuery, addParameter: AddParameter): string {
   const byOffer = (['offer', 'campaign'] as const).some(
     (name) => query.groupBy.includes(name) || query.filters[name] !== undefined,
   );
@@ -156,17 +161,17 @@ select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (byOffer && /sessions$/.test(name) ? `served as ${name}` : name))}
 from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
-    ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
+    ${namedValue(`custom ->> ${addParameter(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
   from (${rawEventsSql}) as events
-  where at >= $2 and at < $3${otherCustomSql(query, given)} group by 1, 2, 3, 4, 5, 6, 7, 8
+  where at >= $2 and at < $3${otherCustomSql(query, addParameter)} group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
 where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not null' : ''}
-  ${filterSql(query, given)}`;
+  ${filterSql(query, addParameter)}`;
 }
 
 /**
- * Dimensions that a grain does not have are empty. Saying so makes the index of filters usable, which begins with the
- * device, the country and the offer; where the placement is filtered by, the primary key is better.
+ * SQL that names the dimensions which a grain lacks, as empty. This makes the index of filters usable, which begins
+ * with device, country and offer; if the placement is filtered, the primary key is better.
  */
 function indexSql(grain: number, { filters }: ActivityQuery): string {
   if (filters.placement !== undefined) return '';
@@ -181,27 +186,30 @@ function indexSql(grain: number, { filters }: ActivityQuery): string {
     .join('');
 }
 
-function filterSql({ filters, customValues }: ActivityQuery, given: Given): string {
+function filterSql({ filters, customValues }: ActivityQuery, addParameter: AddParameter): string {
   const conditions = dimensionNames.flatMap((name) => {
     const values = filters[name]?.map((value) => (value === unknownValue ? '' : value));
-    return values === undefined ? [] : [` and ${dimensionColumns[name]} = any(${given(values)})`];
+    return values === undefined ? [] : [` and ${dimensionColumns[name]} = any(${addParameter(values)})`];
   });
-  if (customValues !== null) conditions.push(` and value = any(${given(customValues)})`);
+  if (customValues !== null) conditions.push(` and value = any(${addParameter(customValues)})`);
   return conditions.join('');
 }
 
-const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, given: Given): string =>
+const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, addParameter: AddParameter): string =>
   otherCustom
-    .map(({ key, values }) => ` and ${namedValue(`custom ->> ${given(key)}`)} = any(${given(values)})`)
+    .map(({ key, values }) => ` and ${namedValue(`custom ->> ${addParameter(key)}`)} = any(${addParameter(values)})`)
     .join('');
 
-/** Indexes have offers, not campaigns. An offer stays with its campaign, and its row stays when it is removed. */
-function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given): string {
+/**
+ * Converts campaigns to offers, because indexes contain only offers. An offer stays with its campaign, and its row
+ * stays when it is removed.
+ */
+function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, addParameter: AddParameter): string {
   if (campaign === undefined) return '';
-  return ` and offer_id = any(array(select id from offers where campaign_id = any(${given(campaign)})))`;
+  return ` and offer_id = any(array(select id from offers where campaign_id = any(${addParameter(campaign)})))`;
 }
 
-/** The most frequent values of a custom attribute in the range; the others are reported as `other`. */
+/** SQL of the most frequent values of a custom attribute in the range; the others are reported as `other`. */
 export const topValuesSql = (limit: number): string => `
 top as (
   select value from source group by value
@@ -212,8 +220,8 @@ top as (
 export type Span = { source: Source; start: Date; end: Date };
 
 /**
- * The fewest rows that add up to a range of buckets: whole weeks and the days beside them, where a source of days has
- * weeks. Of 30 days these are 9 buckets on average.
+ * Splits a range of buckets into as few rows as possible: whole weeks and the remaining days, if a source of days has
+ * weeks. For 30 days these are 9 buckets on average.
  */
 export function spansOf({ source, start, end }: Span): Span[] {
   if (source.kind !== 'rollups' || !(source.grain & dayBit)) return [{ source, start, end }];

@@ -1,26 +1,26 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Outcomes of the sessions of some UTC days: every gap has a name. */
+/** Outcomes of the sessions of some UTC days, with a reason for every gap. */
 export type Reconciliation = {
   sessions: number;
   filled_sessions: number;
   empty_sessions: number;
-  /** Why nothing was shown, by reason; they add up to the empty sessions. */
+  /** Reasons why nothing was shown; they add up to the empty sessions. */
   empty_reasons: Record<string, number>;
-  /** Developers' sessions, which are counted nowhere else. */
+  /** Developers' sessions, which are not counted elsewhere. */
   dev_sessions: number;
   offers_served: number;
-  /** Events that count, by kind. */
+  /** Counted events by kind. */
   events: Record<string, number>;
-  /** Events that are left out, by kind and reason. */
+  /** Excluded events by kind and reason. */
   suspicious: Record<string, Record<string, number>>;
   offers_not_seen: number;
   impressions_not_clicked: number;
-  /** Offers served ≥ impressions ≥ clicks. */
+  /** Whether offers served ≥ impressions ≥ clicks. */
   balanced: boolean;
 };
 
-/** One index lookup per day: the rows of a day are stored with those of all publishers. */
+/** One index lookup per day, because rows of a day are stored with those of all publishers. */
 const reconcileSql = `
 select kind, reason, sum_exact(count)::float8 as count
 from unnest(array(select generate_series($2::date, $3::date, interval '1 day')::date)) as requested_day
@@ -34,8 +34,8 @@ const isSession = ({ kind }: Sum): boolean => kind === 'filled' || kind === 'emp
 const isDev = ({ reason }: Sum): boolean => reason === 'dev';
 
 /**
- * Adds up the sessions of these UTC days and the events that belong to them, whenever those happened: an impression
- * after midnight counts with its session, so that it leaves no gap.
+ * Adds up the sessions of these UTC days and the events that belong to them, at any time: an impression after midnight
+ * counts with its session, so that it leaves no gap.
  */
 export async function reconcile(
   executor: Executor,

@@ -5,14 +5,14 @@ import { metricNames } from '../metrics.ts';
 import { keptGrains, weekBit } from './grains.ts';
 import { nextWeekStartMs, weekStartMs } from './weeks.ts';
 
-/** Days that may still change (count): in the westernmost time zone a day ends half a day after Greenwich. */
+/** Number of days that may still change: in the westernmost time zone a day ends half a day after Greenwich. */
 const openDays = 2;
 
-/** Of one piece (milliseconds). */
+/** Timeout of one chunk, in milliseconds. */
 const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
-/** Deletes a piece of a publisher's day and inserts it in order, without rows that are zero. $1: publisher, $2: day. */
+/** SQL that deletes a chunk of a publisher's day and inserts it in order, without zero rows. $1: publisher, $2: day. */
 const rewriteSql = (table: string, piece: string, order: string): string => `
 with taken as (
   delete from ${table} where publisher_id = $1 and ${piece} = $3
@@ -21,13 +21,13 @@ with taken as (
 )
 insert into ${table} select * from taken where (${metricNames.join(' | ')}) <> 0 order by ${order}`;
 
-/** In the order of the index that serves filtered reports. */
+/** The order is that of the index for filtered reports. */
 const rewriteGrainSql = rewriteSql('rollups', 'grain', 'device, country, offer_id, placement, bucket');
 const rewriteKeySql = rewriteSql('custom_rollups', 'key', 'grain, value, bucket');
 
 type NextDay = { publisher_id: number; day: string; is_empty: boolean };
 
-/** The oldest day of any publisher that is over and not compacted, unless another process works on the publisher. */
+/** Oldest day of any publisher that is over and not compacted, unless another process works on the publisher. */
 const nextDaySql = `
 select publisher_id, day::text, not exists (
     select from rollups r where r.publisher_id = kept.publisher_id and grain = 0
@@ -38,10 +38,10 @@ where compacted_until < $1::date order by compacted_until, publisher_id limit 1 
 
 /**
  * Rewrites the rollups of past days in the order in which reports read them. Rollups of one hour are stored wherever
- * there was room: a report of 37,000 rows would read as many pages where a thousand suffice. A late event that meets
- * the rewriting waits, or is rolled up again.
- * @param isStopped asked before each day: after a long pause there are thousands
- * @returns days of publishers that were compacted (count)
+ * there was space: a report of 37,000 rows would read as many pages instead of a thousand. A late event that conflicts
+ * with the rewrite waits, or is rolled up again.
+ * @param isStopped checked before each day, because there are thousands after a long pause
+ * @returns number of compacted publisher days
  */
 export async function compactRollups(
   pool: pg.Pool,
@@ -51,8 +51,8 @@ export async function compactRollups(
   const lastDay = dayOf(nowMs - openDays * dayMs);
   for (let done = 0; ; done += 1) {
     if (isStopped()) return done;
-    const found = await transaction(pool, (executor) => compactNextDay(executor, lastDay));
-    if (!found) return done;
+    const hasCompacted = await transaction(pool, (executor) => compactNextDay(executor, lastDay));
+    if (!hasCompacted) return done;
   }
 }
 
@@ -86,7 +86,7 @@ async function compactDay(executor: Executor, { publisher_id, day }: NextDay): P
   for (const { key } of rows) await rewrite(rewriteKeySql, key);
 }
 
-/** A piece that takes too long stays as it is: it is only slower to read. */
+/** Skips a chunk that takes too long: it is only slower to read. */
 async function skipIfTooLarge(executor: Executor, statement: { text: string; values: unknown[] }): Promise<void> {
   await executor.query('savepoint piece');
   try {

@@ -1,23 +1,25 @@
 import { unknownCurrency } from '../../platform/money.ts';
 
-/** How long after its session an event may be counted, with room to spare: clicks 30 days. Bookings have no limit. */
+/**
+ * Maximum time between a session and a counted event, with a reserve: clicks count for 30 days. Bookings have no limit.
+ */
 export const longestDays = 64;
 
 type EventsOptions = {
-  /** A condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session. */
+  /** Condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session. */
   condition: string;
-  /** An expression: no session or event is of an earlier day. Bookings may be: voids have no limit of age. */
+  /** SQL expression: no session or event is of an earlier day. Bookings may be, because voids have no age limit. */
   fromDay: string;
   /** The same for sessions that are counted themselves. */
   sessionsFromDay?: string;
-  /** Expressions: the days of the sessions that most events belong to, where there are many events. */
+  /** SQL expressions: days of the sessions that most events belong to, if there are many events. */
   openDays?: readonly string[];
 };
 
 /**
- * Raw rows as events, in SQL: one row for each, with the dimensions of its session. `kind` is `filled` or `empty` for a
- * session, `served` for each offer it showed, a kind of `catalog/event-kinds.ts`, or `booking`. Where `counts` is
- * false, `reason` says why; of empty sessions it says why they are empty.
+ * SQL of raw rows as events, with the dimensions of their session. `kind` is `filled` or `empty` for a session,
+ * `served` for each offer it showed, a kind of `catalog/event-kinds.ts`, or `booking`. If `counts` is false, `reason`
+ * says why; for empty sessions it is the empty reason.
  */
 export const allEventsSql = (options: EventsOptions): string => `
 ${sessionEventsSql(options)}
@@ -26,20 +28,23 @@ ${trackingEventsSql(options)}
 union all
 ${bookingEventsSql(options)}`;
 
-/** Events that count in reports. */
+/** SQL of the events that count in reports. */
 export const countedEventsSql = (options: EventsOptions): string =>
   `select * from (${allEventsSql(options)}) as all_events where counts`;
 
-/** Of raw rows: those that are rolled up. Only while no rollup commits, or on a snapshot shared with the rollups. */
+/**
+ * SQL condition for raw rows that are rolled up. Use it only while no rollup commits, or on a snapshot shared with the
+ * rollups.
+ */
 export const isRolledUp = `(
   t.written_by < (select until_xid from rollup_progress)
   and t.written_by <> all (array(select unnest(open_xids) from rollup_progress))
 )`;
 
-/** Custom attributes of a session; values that were erased are `other`. */
+/** SQL of the custom attributes of a session; erased values are `other`. */
 const attributesOf = (session: string): string => `coalesce(${session}.custom, ${session}.erased_attributes)`;
 
-/** A session that is counted, and each offer it showed. */
+/** SQL of a counted session, and of each offer it showed. */
 const sessionEventsSql = ({ condition, fromDay, sessionsFromDay = fromDay }: EventsOptions): string => `
 select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as at,
   t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device, coalesce(t.os, '') as os,
@@ -56,9 +61,9 @@ cross join lateral (
 where t.day >= ${sessionsFromDay} and ${condition}`;
 
 /**
- * Finding a session costs more the more partitions are searched, even where all but one are skipped: twice as much in a
- * quarter of a year as in one day. So events of open days are told from the rest, after they were found: a condition on
- * their day would lead away from the index of new rows.
+ * SQL of tracking events. Finding a session costs more with more partitions to search, even if all but one are skipped:
+ * twice as much for a quarter of a year as for one day. So events of open days are separated from the rest after they
+ * were found, because a condition on their day would keep PostgreSQL from using the index of new rows.
  */
 function trackingEventsSql({ condition, fromDay, openDays = [] }: EventsOptions): string {
   const isIncluded = `t.day >= ${fromDay} and ${condition}`;
@@ -85,7 +90,7 @@ select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.off
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 
-/** Rows of earlier releases do not name their currency, which was that of the campaign. */
+/** Rows of earlier releases have no currency; theirs is that of the campaign. */
 const currencyOf = `
   coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
 
@@ -94,7 +99,7 @@ const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coal
 
 const ofAnyDay = (fromDay: string): string => `day >= ${fromDay} and day = t.day`;
 
-/** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
+/** One index lookup for each row: `offset 0` prevents a join that would read whole partitions. */
 const sessionOf = (isDayOfSession: string): string => `(
   select placement, country, device, os, ${attributesOf('sessions')} as custom, dev from sessions
   where ${isDayOfSession} and id = t.session_id offset 0

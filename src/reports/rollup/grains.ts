@@ -1,6 +1,6 @@
 import type { DimensionName } from '../metrics.ts';
 
-/** Bits of `rollups.grain`: the dimensions a row has. Device and os go together; a campaign is found by its offers. */
+/** Bits of `rollups.grain`: the dimensions of a row. Device and os go together; a campaign is found by its offers. */
 export const dimensionBits: Record<DimensionName, number> = {
   placement: 1,
   offer: 2,
@@ -10,10 +10,10 @@ export const dimensionBits: Record<DimensionName, number> = {
   os: 8,
 };
 
-/** Set where the bucket is a day of the publisher's time zone; else it is an hour, or a week. */
+/** Set if the bucket is a day of the publisher's time zone; otherwise it is an hour, or a week. */
 export const dayBit = 16;
 
-/** Set where the bucket is a week (`weeks.ts`). */
+/** Set if the bucket is a week (`weeks.ts`). */
 export const weekBit = 32;
 
 const columnsOfBit: readonly (readonly [bit: number, columns: readonly string[]])[] = [
@@ -27,9 +27,9 @@ const masks = Array.from({ length: 16 }, (_, mask) => mask);
 const dimensionsOf = (mask: number): number => columnsOfBit.filter(([bit]) => mask & bit).length;
 
 /**
- * The grains that are kept: up to two dimensions by the hour, and from one on by the day, which is 24 times less to
- * read. Three by the hour would be nearly as many rows as events. Offers, of which there may be thousands, also by the
- * week, alone and beside one dimension.
+ * Stored grains: up to two dimensions by the hour, and one or more by the day, which is 24 times less to read. Three
+ * dimensions by the hour would be nearly as many rows as events. Offers, of which there may be thousands, are also
+ * stored by the week, with and without one other dimension.
  */
 export const keptGrains: readonly number[] = masks.flatMap((mask) => [
   ...(dimensionsOf(mask) <= 2 ? [mask] : []),
@@ -42,7 +42,7 @@ const timeColumnOf = (grain: number): string => {
   return grain & dayBit ? 'day_start' : 'hour_start';
 };
 
-/** The columns of the statement that a grain groups by. */
+/** Columns that a grain groups by. */
 export const grainColumns = (grain: number): string =>
   [
     'publisher_id',
@@ -50,7 +50,7 @@ export const grainColumns = (grain: number): string =>
     ...columnsOfBit.filter(([bit]) => grain & bit).flatMap(([, columns]) => columns),
   ].join(', ');
 
-/** The grain of a group, in a statement that groups by the columns of all kept grains. */
+/** SQL of the grain of a group, in a statement that groups by the columns of all stored grains. */
 export const grainOfGroupSql = [
   ...columnsOfBit.map(([bit, [column]]) => [bit, column]),
   [dayBit, 'day_start'],

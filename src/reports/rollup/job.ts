@@ -10,29 +10,32 @@ import { minutesKept, rollUp } from './roll-up.ts';
 
 type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
-/** Events are counted this soon (milliseconds); those during a rollup wait for it and for the next one. */
+/** Maximum delay of counting, in milliseconds. Events during a rollup wait for it and for the next one. */
 const maxDelayMs = 1600;
-/** The shortest pause while rollups are quick (milliseconds). */
+/** Minimum pause while rollups are quick, in milliseconds. */
 const minPauseMs = 400;
-/** Pause as a multiple of the last rollup: most of its work is rows of sums, which fewer rollups write less often. */
+/**
+ * Pause as a multiple of the last rollup: most of its work is writing rows of sums, which fewer rollups write less
+ * often.
+ */
 const pauseRatio = 20;
-/** Transactions of one rollup (count): few enough for two seconds, grown while rollups take less than one. */
+/** Number of transactions in one rollup: few enough for two seconds, increased while rollups take less than one. */
 const transactions = { min: 100, first: 10_000, max: 10_000_000 };
-/** Time whose sessions one step of re-bucketing takes, grown and shrunk likewise (milliseconds). */
+/** Time span of the sessions in one re-bucketing step, adjusted in the same way, in milliseconds. */
 const steps = { minMs: 60_000, maxMs: 30 * dayMs };
 const quickMs = 800;
 const slowMs = 1800;
 
-/** From the end of a rollup to the start of the next (milliseconds). */
+/** Time from the end of a rollup to the start of the next, in milliseconds. */
 export const pauseAfter = (tookMs: number): number =>
   Math.max(0, Math.min(Math.max(minPauseMs, pauseRatio * tookMs), maxDelayMs - 2 * tookMs));
 
 type JobState = { maxTransactions: number; stepMs: number };
 
 /**
- * Keeps the rollups up to date. Every worker runs it; the first to take the lock does the work, and another takes over
- * when it stops.
- * @returns one run, which resolves to the pause until the next (milliseconds)
+ * Creates the job that keeps the rollups up to date. Every worker runs it; the first to take the lock does the work,
+ * and another takes over when it stops.
+ * @returns a function for one run, which resolves to the pause until the next (milliseconds)
  */
 export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Promise<number> {
   const summariseRanges = createRangeSummariser(pool);
@@ -44,7 +47,7 @@ export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Pro
     try {
       if (!isMoneyComplete) await completeMoney(pool, now());
       isMoneyComplete = true;
-      // Without summaries rollups are right, and only read more.
+      // Without summaries rollups are correct, but read more.
       await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'ranges could not be summarised'));
       const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
       const tookMs = performance.now() - startMs;
@@ -65,7 +68,7 @@ function adaptTransactions(state: JobState, tookMs: number, complete: boolean): 
   else if (tookMs < quickMs && !complete) state.maxTransactions = Math.min(transactions.max, state.maxTransactions * 2);
 }
 
-/** Re-buckets some sums of a publisher whose time zone has changed. @returns whether there was any */
+/** Re-buckets some sums of a publisher whose time zone has changed. @returns whether there were any */
 async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
   const startMs = performance.now();
   const { found } = await rebucketNext(pool, nowMs, state.stepMs);
@@ -76,8 +79,8 @@ async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Prom
 }
 
 /**
- * Bookings are kept RETENTION_RAW_DAYS, rollups RETENTION_ROLLUP_DAYS. The partitions of rollups are months, which are
- * dropped when all of their days are past.
+ * Deletes bookings after RETENTION_RAW_DAYS and rollups after RETENTION_ROLLUP_DAYS. Partitions of rollups are months,
+ * which are dropped when all of their days are past.
  */
 export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);

@@ -6,9 +6,9 @@ import { grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
 import { customGrains, customMoneyKey, moneyKey } from './keys.ts';
 import { blockRollups } from './lock.ts';
 
-/* Sums of money by currency, as common table expressions of the statement that rolls up (`statement.ts`). */
+/* Sums of money by currency, as common table expressions of the rollup statement (`statement.ts`). */
 
-/* The money of the same grains, by currency. */
+/* Money of the same grains, by currency. */
 export const moneySumsCte = `
 money_sums as (
   select publisher_id,
@@ -45,10 +45,10 @@ minute_money_written as (
   on conflict (publisher_id, minute, currency) do update set ${addMoneySql}
 )`;
 
-/** Days that are compared (count): an earlier release may have run for some time. */
+/** Number of days to compare: an earlier release may have run for some time. */
 const comparedDays = 40;
 
-/** The first month in which sums of money by currency do not add up to what was counted. */
+/** SQL of the first month in which sums of money by currency do not match the counted money. */
 const incompleteSql = `
 select min(month) as since from publishers p cross join lateral (
   select month, sum(revenue) as revenue, sum(unbilled) as unbilled from (
@@ -61,8 +61,8 @@ select min(month) as since from publishers p cross join lateral (
 ) as months where revenue <> 0 or unbilled <> 0`;
 
 /**
- * Gives money its currency that processes of the previous release counted without one: while processes are replaced one
- * by one, or after a way back.
+ * Adds the currency to money that processes of the previous release counted without one, while processes are replaced
+ * one by one, or after a rollback.
  */
 export async function completeMoney(pool: pg.Pool, nowMs: number): Promise<void> {
   const from = new Date(nowMs - comparedDays * dayMs);

@@ -3,20 +3,22 @@ import { transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 
 /*
- * Rollups find new rows by BRIN indexes, which store for each range of pages which transactions wrote it. A range
- * without a summary is read by every rollup, so nothing is ever missed; summaries keep short what is read. A range gets
- * its summary when it is full, because every later row in it has to update the summary.
+ * Rollups find new rows by BRIN indexes, which store for each range of pages which transactions wrote it. Every rollup
+ * reads ranges without a summary, so nothing is ever missed; summaries keep the reads short. A range gets its summary
+ * when it is full, because every later row in it has to update the summary.
  */
 
-/** Pages of a range, as the indexes were created (count). */
+/** Pages of a range, as in the definition of the indexes. */
 const rangePages = 128;
-/** A table may be this much longer than what is written of it (pages). */
+/** A table may have this many more pages than were written. */
 const unwrittenPages = 64;
-/** Ranges in one transaction (count): a tenth of a second of work. */
+/** Maximum number of ranges in one transaction: a tenth of a second of work. */
 const maxRanges = 40;
-/** Of one call, about (milliseconds). */
+/** Approximate time limit of one call, in milliseconds. */
 const limitMs = 300;
-/** How often past days are summarised (milliseconds): sessions have nearly all their events by the next day. */
+/**
+ * Interval at which past days are summarized, in milliseconds: sessions have nearly all their events by the next day.
+ */
 const pastEveryMs = hourMs;
 
 type Partition = { table: string; index: string; day: string; pages: number };
@@ -29,12 +31,12 @@ where inhparent in ('sessions_written_by'::regclass, 'events_written_by'::regcla
   and right(heap.relname, 8) >= $1
 order by day desc, heap.relname`;
 
-/** Summarises the ranges that are due, as far as possible at once; a partition that is being vacuumed is skipped. */
+/** Summarizes due ranges, as far as possible at once; skips a partition that is being vacuumed. */
 export type SummariseRanges = (nowMs: number) => Promise<void>;
 
-/** Remembers what it has summarised; any number of processes may do it. */
+/** Creates a summarizer that remembers its progress. Several processes may run one. */
 export function createRangeSummariser(pool: pg.Pool): SummariseRanges {
-  /** Pages of each partition that were summarised, by its index. */
+  /** Number of summarized pages by the index of the partition. */
   const done = new Map<string, number>();
   let pastDueMs = Number.NEGATIVE_INFINITY;
 
@@ -49,10 +51,10 @@ export function createRangeSummariser(pool: pg.Pool): SummariseRanges {
     });
     for (const partition of rows) {
       const { index, pages, day } = partition;
-      const due = day < openDay ? pages : wholeRanges(pages - unwrittenPages);
-      for (let from = wholeRanges(done.get(index) ?? 0); from < due; from += maxRanges * rangePages) {
+      const dueTo = day < openDay ? pages : wholeRanges(pages - unwrittenPages);
+      for (let from = wholeRanges(done.get(index) ?? 0); from < dueTo; from += maxRanges * rangePages) {
         if (performance.now() > endMs) return;
-        const to = Math.min(due, from + maxRanges * rangePages);
+        const to = Math.min(dueTo, from + maxRanges * rangePages);
         if (!(await summarise(pool, partition, from, to))) break;
         done.set(index, to);
       }
@@ -68,7 +70,7 @@ const skippedCodes = new Set(['55P03', '42P01']);
 
 /**
  * Takes the lock that a vacuum takes, but never waits for it, because waiting cancels an autovacuum.
- * @returns false where the lock is taken, or the partition was dropped
+ * @returns false if the lock is taken, or the partition was dropped
  */
 async function summarise(pool: pg.Pool, { table, index }: Partition, from: number, to: number): Promise<boolean> {
   try {

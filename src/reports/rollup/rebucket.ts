@@ -7,12 +7,12 @@ import { failOlderRollups, tryLockRollups } from './lock.ts';
 import { recountSql } from './statement.ts';
 
 /*
- * When a publisher's time zone changes, its sums are of the hours and days of the old one. They are re-bucketed session
- * by session, the newest first: what a session counted is subtracted from the old hours and days and added to the new
- * ones in one transaction, so that all sums add up at every moment. Sums without raw rows stay where they are.
+ * When a publisher's time zone changes, its sums belong to the hours and days of the old zone. They are re-bucketed
+ * session by session, newest first: the counts of a session are subtracted from the old hours and days and added to the
+ * new ones in one transaction, so that all sums are consistent at every moment. Sums without raw rows stay unchanged.
  */
 
-/** $1: publisher; $2, $3: the first session of the step; $4, $5: the session after its last. */
+/** $1: publisher; $2, $3: first session of the step; $4, $5: the session after its last. */
 const eventsOfStepSql = allEventsSql({
   condition: `t.publisher_id = $1 and t.day between $2::date and $4::date
     and (t.day, t.session_id) >= ($2::date, $3::uuid) and (t.day, t.session_id) < ($4::date, $5::uuid)
@@ -20,7 +20,7 @@ const eventsOfStepSql = allEventsSql({
   fromDay: '$2::date',
 });
 
-/** Both take the time zone of the side of `rebucketed_from` on which a session is. */
+/** Both use the time zone of the side of `rebucketed_from` on which a session is. */
 const subtractSql = recountSql(eventsOfStepSql, '-', { reconciles: false });
 const addSql = recountSql(eventsOfStepSql, '', { reconciles: false });
 
@@ -40,8 +40,8 @@ order by kept.publisher_id limit 1`;
 
 /**
  * Re-buckets some sums of a publisher whose time zone has changed.
- * @param spanMs how much time, of sessions, to take at most (milliseconds)
- * @returns whether there was any such publisher
+ * @param spanMs maximum time span of the sessions, in milliseconds
+ * @returns whether there was such a publisher
  */
 export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ found: boolean }> {
   const { rows } = await pool.query<Pending>({ name: 'find_rebucketing', text: pendingSql });
@@ -49,7 +49,7 @@ export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number)
   if (found === undefined) return { found: false };
   await pool.query('select create_report_partitions($1::date - 2, $1::date)', [stepOf(found, nowMs, spanMs).fromDay]);
   return transaction(pool, async (executor) => {
-    // Compaction and erasures lock this row too; everywhere it is locked before the rollups.
+    // Compaction and erasures lock this row, too. It is always locked before the rollups.
     const { rowCount: locked } = await executor.query(
       'select from rollup_publishers where publisher_id = $1 for update skip locked',
       [found.publisher_id],
@@ -59,7 +59,7 @@ export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number)
     const isCurrent =
       pending?.publisher_id === found.publisher_id && pending.rebucketed_from_session === found.rebucketed_from_session;
     if (pending !== undefined && isCurrent) await rebucket(executor, pending, stepOf(pending, nowMs, spanMs));
-    return { found: true }; // where another process has done the step meanwhile, the next one is still to be done
+    return { found: true }; // if another process has done the step meanwhile, the next one remains to be done
   });
 }
 
@@ -67,7 +67,7 @@ type Step = { fromDay: string; fromSession: string; toDay: string; toSession: st
 
 const afterAll = { toDay: 'infinity', toSession: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
-/** Backwards from the end of the last step. The first begins in the future. */
+/** Returns the next step, backwards from the end of the last one. The first step begins in the future. */
 function stepOf({ rebucketed_from_session: cursor }: Pending, nowMs: number, spanMs: number): Step {
   const endMs = cursor === null ? nowMs + dayMs : timeOfUuid7(cursor);
   const startMs = endMs - spanMs;

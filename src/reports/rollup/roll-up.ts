@@ -6,29 +6,29 @@ import { tryLockRollups } from './lock.ts';
 import { rollupSql } from './statement.ts';
 
 export type RollUp = {
-  /** Events that were found, including those that do not count; null: another process was at it. */
+  /** Number of events found, including uncounted ones; null if another process was running. */
   events: number | null;
   /** Whether it reached the end of what was committed when it began. */
   complete: boolean;
 };
 
-/** Minutes that the live view keeps (count). */
+/** Number of minutes in the live view. */
 export const minutesKept = 120;
 
-/** Of an xid8, the eight bytes that the indexes are on. */
+/** SQL of the eight bytes of an xid8 that the indexes contain. */
 const writtenBy = 'xid8send(t.written_by)';
 
 /**
- * Rows of transactions at or after the end of the last rollup ($1) and before the end of this one ($2), or that were
- * open then ($3). A snapshot knows which transactions it sees, so the rows of two rollups neither overlap nor leave a
- * gap, however long a transaction takes.
+ * Rows of transactions at or after the end of the last rollup ($1) and before the end of this one ($2), or of
+ * transactions that were open then ($3). A snapshot knows which transactions it sees, so the rows of two rollups
+ * neither overlap nor leave a gap, however long a transaction takes.
  */
 const isNew = `(
   ${writtenBy} >= (select xid8send($1::xid8)) and ${writtenBy} < (select xid8send($2::xid8))
   or ${writtenBy} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid))
 )`;
 
-/** $4: earliest day of a session, $5 and $6: today and yesterday (UTC). */
+/** $4: earliest day of a session; $5, $6: today and yesterday (UTC). */
 const newEventsSql = allEventsSql({ condition: isNew, fromDay: '$4::date', openDays: ['$5::date', '$6::date'] });
 
 const newRollupSql = rollupSql(newEventsSql, '$7::timestamptz');
@@ -46,8 +46,8 @@ type Progress = {
 };
 
 /**
- * Where the last rollup ended and where this one does: at most $2 transactions later. $1: now. Read in the rollup's own
- * transaction, because its snapshot decides what it sees.
+ * Reads where the last rollup ended and where this one ends: at most $2 transactions later. $1: now. It runs in the
+ * rollup's own transaction, because its snapshot decides what the rollup sees.
  */
 const progressSql = `
 select until_xid::text as from_xid, open_xids::text[], snapshot.last::text as end_xid,
@@ -60,13 +60,13 @@ const advanceSql = `
 update rollup_progress set until_xid = $1::xid8, rolled_up_at = $2,
   open_xids = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
-/** A rollup of no event is noted only if it passed this many transactions (count), or did not reach the end. */
+/** A rollup without events is recorded only if it passed this many transactions, or did not reach the end. */
 const notedTransactions = 1000;
 
 /**
- * Adds what was committed since the last rollup to the sums, exactly once: sums and progress are one transaction, and
- * one process rolls up at a time. Any number of processes may try.
- * @param maxTransactions transactions to take at most (count)
+ * Adds everything committed since the last rollup to the sums, exactly once: sums and progress are one transaction, and
+ * one process rolls up at a time. Several processes may try.
+ * @param maxTransactions maximum number of transactions to process
  */
 export async function rollUp(pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<RollUp> {
   try {
@@ -93,18 +93,21 @@ const rollUpOnce = (pool: pg.Pool, nowMs: number, maxTransactions: number): Prom
     return { events, complete };
   });
 
-/** Its code is that of a broken check, but no constraint is named; the message is in the server's language. */
+/**
+ * Whether the error means a missing partition. Its code is that of a violated check, but without a constraint name; the
+ * message is in the server's language.
+ */
 const isPartitionMissing = (err: unknown): boolean =>
   err instanceof pg.DatabaseError && err.code === '23514' && err.constraint === undefined;
 
-/** Creates partitions for events of unusual times, such as those of a wrong clock. */
+/** Creates partitions for events with unusual times, such as those of a wrong clock. */
 const createPartitionsOfEvents = (pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<void> =>
   transaction(pool, async (executor) => {
     const progress = await readProgress(executor, nowMs, maxTransactions);
     await executor.query(settingsSql);
     const values = newEventsValues(progress, nowMs);
     const { rows } = await executor.query<{ day: string }>({ name: 'days_of_new_events', text: daysSql, values });
-    // The days before and after too: a day of the publisher's time zone may begin in another month.
+    // Include adjacent days: a day of the publisher's time zone may begin in another month.
     await executor.query('select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day', [
       rows.map(({ day }) => day),
     ]);
@@ -118,9 +121,9 @@ async function readProgress(executor: Executor, nowMs: number, maxTransactions: 
 }
 
 /*
- * Statistics lag behind on growing tables, so the plan is steered: new rows are found by their index, never by reading
- * a table from end to end, and by the index with few entries, not by the primary key's. Groups are hashed, for sorting
- * rows by a dozen texts takes several times as long. One plan serves all rollups.
+ * Statistics lag behind on growing tables, so the settings steer the plan: new rows are found by their index, never by
+ * a full table scan, and by the index with few entries rather than the primary key. Groups are hashed, because sorting
+ * rows by a dozen texts takes several times as long. All rollups share one plan.
  */
 const settingsSql = `
 set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;

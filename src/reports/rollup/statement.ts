@@ -17,38 +17,41 @@ import { weekStartSql } from './weeks.ts';
 /*
  * How events become sums: one statement of common table expressions, each of which reads those before it.
  *
- *   all_events → reconciliation
- *   all_events → counted_events → zoned_events → base_sums → grain_sums → rollups
- *   base_sums → money_sums → rollup_money
- *   zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups
- *   named_sums → custom_rollup_money
- *   counted_events → rollup_publishers, minute_rollups, minute_money
+ * all_events → reconciliation
+ * all_events → counted_events → zoned_events → base_sums → grain_sums → rollups
+ * base_sums → money_sums → rollup_money
+ * zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups
+ * named_sums → custom_rollup_money
+ * counted_events → rollup_publishers, minute_rollups, minute_money
  *
- * A session counts once where no offer is asked for, and once for each offer it showed where one is.
+ * A session counts once in groups without an offer, and once for each offer it showed in groups by offer.
  */
 
 export const reconciliationKey = 'day, publisher_id, kind, reason';
 
-/** Values of one attribute with rows of their own in a UTC day (count); later ones are counted as `other`. */
+/** Maximum number of values of an attribute with their own rows in a UTC day; later ones are counted as `other`. */
 export const maxValues = 1000;
-/** Attributes of one publisher that are reported in a UTC day (count); anyone who knows an SDK id can invent some. */
+/**
+ * Maximum number of attributes of a publisher that are reported in a UTC day, because anyone who knows an SDK id can
+ * invent some.
+ */
 const maxKeys = 50;
-/** A longer value is counted as `other` (characters). */
+/** Maximum length of a value in characters. Longer ones are counted as `other`. */
 const maxValueLength = 128;
 
 export const otherValue = 'other';
 
-/** The name under which a value is reported. */
+/** SQL of the name under which a value is reported. */
 export const namedValue = (value: string): string =>
   `case when char_length(${value}) > ${maxValueLength} then '${otherValue}' else ${value} end`;
 
-/** The quarter of an hour of a time: the longest span that every time zone keeps within one hour. */
+/** SQL of the quarter of an hour of a time: the longest span that is within one hour in all time zones. */
 export const quarterHourOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;
 
-/** Sessions from this one on are counted in the publisher's next time zone (`rebucket.ts`). */
+/** SQL condition: sessions from this one on are counted in the publisher's next time zone (`rebucket.ts`). */
 export const isRebucketed = '(day, session_id) >= (rebucketed_from_day, rebucketed_from_session)';
 
-/* Events that agree in all that is reported become one row, so that only finding sessions costs by the event. */
+/* Events that agree in all reported columns become one row, so that only finding sessions costs per event. */
 const allEventsCte = (eventsSql: string, sign: '' | '-', minutesFrom: string): string => `
 all_events as materialized (
   select counts, day, publisher_id,
@@ -67,7 +70,7 @@ all_events as materialized (
 ),
 counted_events as not materialized (select * from all_events where counts)`;
 
-/* Every event by the day of its session, including those that do not count. Bookings are reconciled by tracking. */
+/* All events by the day of their session, including uncounted ones. Bookings are reconciled by tracking. */
 const outcomesCte = `
 outcomes as (
   select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(occurrences) as count
@@ -81,7 +84,10 @@ reconciliation_written as (
   on conflict (${reconciliationKey}) do update set count = kept.count + excluded.count
 )`;
 
-/* Events with the time zone of their hours and days. A zone is validated once per publisher, which is expensive. */
+/*
+ * Events with the time zone of their hours and days. A zone is validated once per publisher, because validation is
+ * expensive.
+ */
 export const zonedEventsCte = (isRebucketed: string): string => `
 zones as materialized (
   select publishers.id as publisher_id, time_zone_or_utc(coalesce(kept.time_zone, publishers.time_zone)) as zone,
@@ -102,7 +108,7 @@ const grainSumSql = (name: MetricName): string =>
     ? `case when grouping(offer_id) = 0 then sum_exact(served) else ${sumSql(name)} end`
     : sumSql(name);
 
-/* Sums by all dimensions, which are few rows where many events agree; then those of each grain, made of these. */
+/* Sums by all dimensions, which are few rows if many events agree; then the sums of each grain, computed from these. */
 const grainSumsCte = `
 base_sums as (
   select publisher_id, date_trunc('hour', quarter_hour, zone) as hour_start,
@@ -135,7 +141,7 @@ rollups_written as (
   on conflict (${rollupKey}) do update set ${addMetricsSql}
 )`;
 
-/* Sums by the values of custom attributes as they were sent. */
+/* Sums by the values of custom attributes as sent. */
 const attributeSumsCte = `
 attribute_sums as (
   select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour,
@@ -150,7 +156,7 @@ const sameKey = (a: string, b: string): string =>
   `(${a}.day, ${a}.publisher_id, ${a}.key) = (${b}.day, ${b}.publisher_id, ${b}.key)`;
 const sameValue = (a: string, b: string): string => `${sameKey(a, b)} and ${a}.value = ${b}.value`;
 
-/* Values that get rows of their own from now on: the most frequent of each attribute, within the limits of the day. */
+/* Values that get their own rows from now on: the most frequent of each attribute, within the limits of the day. */
 const admittedValuesCte = `
 new_values as (
   select publisher_id, day, key, value,
@@ -176,10 +182,10 @@ admitted_values as (
   returning day, publisher_id, key, value
 )`;
 
-/* A recount finds the values under the names they have. */
+/* A recount finds the values under their current names. */
 const noAdmittedValuesCte = 'admitted_values as (select day, publisher_id, key, value from custom_values where false)';
 
-/* The sums of each value under the name by which it is reported. */
+/* Sums of each value under its reported name. */
 const namedSumsCte = `
 named_sums as (
   select publisher_id, zone, quarter_hour, key, coalesce(found.value, '${otherValue}') as value, currency,
@@ -225,9 +231,9 @@ with ${ctes.join(',')}
 select coalesce(sum_exact(occurrences), 0)::int as events from all_events`;
 
 /**
- * Adds new events to all sums.
+ * SQL that adds new events to all sums.
  * @param eventsSql new events, one by one
- * @param minutesFrom an expression: the first minute that the live view keeps
+ * @param minutesFrom SQL expression of the first minute in the live view
  */
 export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
   statementOf([
@@ -250,7 +256,7 @@ export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
   ]);
 
 /**
- * Adds events that are rolled up already to the sums of reports once more, or subtracts them.
+ * SQL that adds rolled-up events to the sums of reports again, or subtracts them.
  * @param eventsSql the events, one by one
  * @param reconciles whether the reconciliation changes as well
  */
@@ -270,7 +276,7 @@ export const recountSql = (eventsSql: string, sign: '' | '-', { reconciles }: { 
     customMoneyWrittenCte,
   ]);
 
-/** The common table expressions of the same sums, without writing them; $n of `eventsSql` are the caller's. */
+/** Common table expressions of the same sums without writing them; $n of `eventsSql` are the caller's parameters. */
 export const computedSumsCtes = (eventsSql: string): string =>
   [
     allEventsCte(eventsSql, '', "'infinity'::timestamptz"),

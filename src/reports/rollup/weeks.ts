@@ -3,25 +3,25 @@ import { moneySumsSql, sumsSql } from '../metrics.ts';
 import { dayBit, keptGrains, weekBit } from './grains.ts';
 
 /*
- * A week of sums is 7 days from the 1st, 8th, 15th, 22nd or 29th of a UTC month, or what is left of the month. It holds
- * the sums of the days that begin in it, whatever their time zone, so a range of days can be read as weeks and the days
- * beside them. No week reaches into another month: it is dropped together with its days.
+ * A week of sums is 7 days from the 1st, 8th, 15th, 22nd or 29th of a UTC month, or the rest of the month. It contains
+ * the sums of the days that begin in it, in any time zone, so a range of days can be read as weeks and the remaining
+ * days. No week extends into another month, so that it is dropped together with its days.
  */
 
 const weekDays = 7;
 
-/** The start of the week that a time is in. */
+/** SQL of the start of the week that contains a time. */
 export const weekStartSql = (at: string): string =>
   `date_bin('${weekDays} days', ${at}, date_trunc('month', ${at}, 'UTC'))`;
 
-/** The start of the week that a time is in (epoch ms). */
+/** Start of the week that contains a time (epoch ms). */
 export function weekStartMs(atMs: number): number {
   const at = new Date(atMs);
   const date = at.getUTCDate();
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), date - ((date - 1) % weekDays));
 }
 
-/** The start of the next week (epoch ms). */
+/** Start of the next week (epoch ms). */
 export function nextWeekStartMs(atMs: number): number {
   const start = new Date(weekStartMs(atMs));
   const nextMonthMs = Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1);
@@ -30,14 +30,17 @@ export function nextWeekStartMs(atMs: number): number {
 
 const weekGrains = keptGrains.filter((grain) => grain & weekBit);
 
-/** Money of weeks: that of their days added up. @param days a condition on the days' rows */
+/** SQL of the money of weeks, added up from their days. @param days condition on the rows of the days */
 export const moneyWeeksOfDaysSql = (days: string): string => `
 select publisher_id, (grain + ${weekBit - dayBit})::smallint as grain, ${weekStartSql('bucket')} as bucket,
   placement, offer_id, country, device, os, currency, max(campaign_id) as campaign_id, ${moneySumsSql}
 from rollup_money where grain in (${weekGrains.map((grain) => grain - weekBit + dayBit).join(', ')}) and ${days}
 group by 1, 2, 3, placement, offer_id, country, device, os, currency`;
 
-/** What weeks must be, in the columns of `rollups`: their days added up. @param days a condition on the days' rows */
+/**
+ * SQL of the correct weeks in the columns of `rollups`, added up from their days. @param days condition on the rows of
+ * the days
+ */
 export const weeksOfDaysSql = (days: string): string => `
 select publisher_id, (grain + ${weekBit - dayBit})::smallint as grain, ${weekStartSql('bucket')} as bucket,
   placement, offer_id, country, device, os, max(campaign_id) as campaign_id, ${sumsSql}

@@ -1,18 +1,18 @@
 import { dayMs, dayOf, hourMs, minuteMs } from '../../platform/lib/time.ts';
 import { instantOf, offsetMs } from '../../platform/lib/time-zone.ts';
 
-/** How often a report is sent: every day, on Mondays, or on the first of a month. */
+/** Sending interval of a report: daily, on Mondays, or on the first of a month. */
 export const periods = ['day', 'week', 'month'] as const;
 export type Period = (typeof periods)[number];
-export const isPeriod = (name: string): name is Period => periods.some((known) => known === name);
+export const isPeriod = (name: string): name is Period => periods.some((period) => period === name);
 
-/** Longer than a month and a change of the clock (days). */
+/** Longer than a month and a clock change, in days. */
 const maxDays = 33;
 const monday = 1;
 
 /**
- * The first time after another at which a period's local hour begins. An hour that a change of the clock skips is the
- * one after it; at the end of a day, it is the last minute of that day, which the report tells of.
+ * Returns the next time after another at which a period's local hour begins. If a clock change skips the hour, it is
+ * the next hour; at the end of a day, it is the last minute of that day, which the report covers.
  */
 export function nextDueMs({ period, hour }: { period: Period; hour: number }, zone: string, afterMs: number): number {
   const localDayMs = Date.parse(dayOf(afterMs + offsetMs(zone, afterMs)));

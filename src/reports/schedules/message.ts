@@ -19,20 +19,20 @@ export type Sent = {
   answer: Answer;
   names: Names;
   money: FormatMoney;
-  /** The total in the reporting currency, in words; may be empty. */
+  /** Total in the reporting currency, in words; may be empty. */
   converted: string;
   page: string;
   stop: string;
 };
 
-/** Rows in a mail; the attached file has all (count). */
+/** Maximum number of rows in an email; the attached file has all rows. */
 const maxRows = 25;
-/** Larger files are not attached: the page has them (bytes). */
+/** Larger files are not attached, in bytes: the page shows them. */
 const maxFileBytes = 1_000_000;
 
 const cell = 'padding:4px 12px 4px 0;border-bottom:1px solid #ddd;text-align:';
 
-/** The report as a table, in HTML and in text, with all rows as CSV. */
+/** Email of the report: a table in HTML and in text, with all rows as CSV. */
 export function mailOf(sent: Sent): Omit<Mail, 'to'> {
   const { publisher, name, state, answer, names, page, stop } = sent;
   const title = `${publisher}: ${name}`;
@@ -41,8 +41,8 @@ export function mailOf(sent: Sent): Omit<Mail, 'to'> {
   const csv = toReportCsv(state, answer, names);
   const { from, to } = answer.periods.days;
   const isAttached = Buffer.byteLength(csv) <= maxFileBytes;
-  const left = answer.rows.length - maxRows;
-  const more = left > 0 ? t('reports.moreRows', { count: left }) : '';
+  const hiddenCount = answer.rows.length - maxRows;
+  const more = hiddenCount > 0 ? t('reports.moreRows', { count: hiddenCount }) : '';
   return {
     subject: title,
     text: t('mails.reportText', {
@@ -80,7 +80,7 @@ function tableOf(sent: Sent): { head: string[]; rows: string[][] } {
       ...answer.rows
         .slice(0, maxRows)
         .map(({ text, also, now }) => [
-          ...[text, ...also.map((one) => one.text)],
+          ...[text, ...also.map((part) => part.text)],
           ...state.metrics.map((metric) => formatted(metricOf(metric), now, state.by, money)),
         ]),
       [t('reports.total'), ...empty, ...totalsOf(sent).map(([, value]) => value)],
@@ -107,7 +107,7 @@ const htmlOf = ({ title, days, head, rows, more, page, stop, converted }: Writte
     </body>
   </html>`;
 
-/** The totals, for a chat. */
+/** Chat message with the totals. */
 export const chatMessageOf = (sent: Sent): ChatMessage => ({
   title: `${sent.publisher}: ${sent.name}`,
   text: `${rangeText(sent.answer.periods.days)}\n${totalsText(sent)}`,

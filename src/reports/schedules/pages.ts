@@ -22,10 +22,10 @@ type PageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; mailer: Mailer | null
 
 type Scope = { deps: PageDeps; chatChannels: ChatChannels | null };
 
-/** A recipient as a form names it. */
+/** A recipient as identified in a form. */
 type Recipient = { value: string; text: string };
 
-/** When and to whom a saved report is sent. Analysts have it sent to themselves. */
+/** Pages that set when and to whom a saved report is sent. Analysts can only send it to themselves. */
 export function schedulePages(pages: Pages<PublisherContext>, scope: Scope): void {
   const failFast = createFailFast(scope.deps.dbHealth);
   pages.get('/reports/saved/:key', 'analyst', (context) => failFast(() => schedulePage(scope, context)));
@@ -53,7 +53,7 @@ async function reportIn({ deps }: Scope, context: PublisherContext): Promise<Sav
   return report;
 }
 
-/** Whom the viewer may have a report sent to: channels by managers, other users by admins. */
+/** Recipients that the viewer may select: channels for managers, other users for admins. */
 async function recipientsOf(
   { deps, chatChannels }: Scope,
   { publisher, viewer }: PublisherContext,

@@ -2,7 +2,7 @@ import { mayOpen } from '../../accounts/memberships.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Period } from './due.ts';
 
-/** A recipient of a saved report. `email` null: a channel. */
+/** Recipient of a saved report. `email` null: a channel. */
 export type Schedule = {
   id: number;
   userId: number | null;
@@ -15,7 +15,7 @@ export type Schedule = {
   error: string | null;
 };
 
-/** Of one publisher (count): as each sends once a day at most, this also limits mails. */
+/** Maximum number of schedules of a publisher. Each sends at most once a day, so this also limits emails. */
 export const maxSchedules = 50;
 
 export async function listSchedules(
@@ -33,7 +33,7 @@ export async function listSchedules(
   return rows;
 }
 
-/** Users of a publisher, whom an admin may have mailed. */
+/** Users of a publisher to whom an admin may send emails. */
 export async function listReaders(executor: Executor, publisherId: number): Promise<{ id: number; email: string }[]> {
   const { rows } = await executor.query<{ id: number; email: string }>(
     `select u.id, u.email from users u join memberships m on m.user_id = u.id
@@ -53,7 +53,7 @@ type NewSchedule = {
   dueMs: number;
 };
 
-/** Adds a recipient, or changes when it is told. @returns false: there are too many, or the report is gone */
+/** Adds a recipient, or changes its schedule. @returns false if there are too many, or the report no longer exists */
 export async function saveSchedule(executor: Executor, schedule: NewSchedule, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `insert into report_schedules
@@ -74,7 +74,7 @@ export async function saveSchedule(executor: Executor, schedule: NewSchedule, no
   return rowCount === 1;
 }
 
-/** Ends what a user is mailed, or any one. @returns the report; null: there was none */
+/** Ends the emails to a user, or any schedule. @returns the report, or null if there was none */
 export async function stopSchedule(
   executor: Executor,
   { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },
@@ -99,17 +99,17 @@ export type DueSchedule = {
   name: string;
   query: string;
   attempts: number;
-  /** null: a channel, or the user has no access any more. */
+  /** null for a channel, or if the user no longer has access. */
   email: string | null;
   language: string | null;
 };
 
-/** Messages of one run (count). */
+/** Maximum number of messages per run. */
 const maxBatch = 5;
 
 /**
- * Takes due messages; a process that dies with one leaves it to another. Attempts come after 4, 8, 16 … minutes, so
- * that none overlaps the one before it.
+ * Takes due messages; if a process dies with one, another process sends it. Attempts follow after 4, 8, 16 … minutes,
+ * so that they don't overlap.
  */
 export async function takeDue(executor: Executor, nowMs: number): Promise<DueSchedule[]> {
   const { rows } = await executor.query<DueSchedule>(
@@ -130,10 +130,10 @@ export async function takeDue(executor: Executor, nowMs: number): Promise<DueSch
   return rows;
 }
 
-/** Then a message is given up until the next one (count). */
+/** Maximum number of attempts; then the message is skipped until the next one. */
 const maxAttempts = 6;
 
-/** Notes how a message went; one that was sent or given up leads to the next one. */
+/** Records the result of a message. A sent or skipped message leads to the next one. */
 export async function settleDue(
   executor: Executor,
   { id, attempts, dueAt }: DueSchedule,

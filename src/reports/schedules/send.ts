@@ -26,20 +26,20 @@ type SendDeps = {
   chatChannels: ChatChannels | null;
 };
 
-/** Sends the saved reports that are due. @returns how many were due */
+/** Sends the saved reports that are due. @returns the number of due reports */
 export async function sendDueReports(deps: SendDeps): Promise<number> {
-  const due = await takeDue(deps.pool, deps.now());
-  for (const schedule of due) {
+  const schedules = await takeDue(deps.pool, deps.now());
+  for (const schedule of schedules) {
     const language = isReaderLanguage(schedule.language) ? schedule.language : null;
     const error = await inLanguage(language, () => sendOne(deps, schedule));
     const nowMs = deps.now();
     const zone = deps.catalog.current().publishers.get(schedule.publisherId)?.timeZone ?? 'UTC';
     await settleDue(deps.pool, schedule, { error, nowMs, nextDueMs: nextDueMs(schedule, zone, nowMs) });
   }
-  return due.length;
+  return schedules.length;
 }
 
-/** @returns why it was not sent, without addresses; null: it was */
+/** @returns why it was not sent, without addresses, or null on success */
 async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | null> {
   const { mailer, chatChannels } = deps;
   const { channelId, email, publisherId } = schedule;
@@ -48,7 +48,7 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | 
   const sent = await reportOf(deps, schedule).catch(() => 'the report could not be read');
   if (typeof sent === 'string') return sent;
   if (channelId !== null) return (await chatChannels?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
-  // A process that ends between sending and noting it leaves a second try: by its id it is the same mail.
+  // If a process ends between sending and recording it, the message is sent again with the same id.
   const messageId = `<report-${schedule.id}-${schedule.dueAt.getTime()}@${new URL(deps.config.publicUrl).hostname}>`;
   return (mailer as NonNullable<typeof mailer>).send({ to: email as string, messageId, ...mailOf(sent) }).then(
     () => null,
@@ -56,7 +56,10 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | 
   );
 }
 
-/** The report with its answer as of the day when it was due, however late that is; a text: why it has none. */
+/**
+ * Returns the report with its answer for the day when it was due, however late it is sent, or a text that says why
+ * there is none.
+ */
 async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | string> {
   const { publisherId, reportId, name, query, dueAt } = schedule;
   const { catalog, reports, config, now } = deps;

@@ -26,10 +26,10 @@ export function isAllowedHeader(name: string): boolean {
  * @throws AppError `invalid_endpoint` with the problem
  */
 export function readHeaders(
-  given: Readonly<Record<string, string | null>>,
+  requested: Readonly<Record<string, string | null>>,
   stored: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const entries = Object.entries(given);
+  const entries = Object.entries(requested);
   if (entries.length > maxHeaders) throw invalidHeader('', `must be at most ${maxHeaders}`);
   const headers = new Map<string, string>();
   for (const [name, text] of entries) {

@@ -22,42 +22,42 @@ import { type Periods, periodsOf } from './periods.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
-/** One row of the table: the sums of a value, and those of the range before. */
+/** A table row: the sums of a value, and its sums in the comparison period. */
 export type AnswerRow = Compared & { value: string; text: string; also: readonly AlsoValue[] };
 
-/** The value of a further dimension. */
+/** Value of a further dimension. */
 type AlsoValue = { name: DimensionName; value: string; text: string };
 
 export type Answer = {
   periods: Periods;
   total: Compared;
-  /** The total in the reporting currency, if there is one; null: a rate is missing. */
+  /** Total in the reporting currency, if there is one; null if a rate is missing. */
   converted?: ConvertedTotal | null | undefined;
   rows: readonly AnswerRow[];
   slots: readonly Slot[];
-  /** The range ends today, and the last day of the other one is compared whole. */
+  /** Whether the range ends today, while the last day of the comparison period is complete. */
   isUneven: boolean;
 };
 
-/** Why a question has no answer, and the state that has one. */
+/** Why a question can't be answered, and a state that can. */
 export type Problem = { text: string; fix: { text: string; state: ExplorerState } | null };
 
-export type Asked = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
+export type ReportQuestion = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
 
-/** Answers the question of a state from sums alone. */
+/** Answers the question of a state from rollups only. */
 export async function answerOf(
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
-  asked: Asked,
+  question: ReportQuestion,
   signal: AbortSignal | undefined,
 ): Promise<Answer | Problem> {
-  const { state, publisher, nowMs } = asked;
+  const { state, publisher, nowMs } = question;
   try {
     const periods = periodsOf(state, publisher.timeZone, nowMs);
-    const query = exploreQueryOf(asked, periods);
+    const query = exploreQueryOf(question, periods);
     if ('text' in query) return query;
     const explored = await reports.explore(query, signal);
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
-    const rows = state.by === 'time' ? timeRows(slots) : groupRows(asked, explored);
+    const rows = state.by === 'time' ? timeRows(slots) : groupRows(question, explored);
     const isUneven = periods.beforeUntilMs !== null && !canCompareHours(query);
     return { periods, total: explored.total, converted: explored.converted, rows, slots, isUneven };
   } catch (err) {
@@ -66,7 +66,7 @@ export async function answerOf(
   }
 }
 
-/** Of what the reports refuse: the range, or too many values. */
+/** Problem for an error of the reports: an invalid range, or too many values. */
 function problemOf(err: AppError, state: ExplorerState): Problem {
   const [detail] = err.details ?? [];
   if (err.code === 'report_too_large')
@@ -88,8 +88,8 @@ function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
   return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 
-/** The question to the sums; what has none is a problem. */
-export function exploreQueryOf({ state, publisher, names }: Asked, periods: Periods): ExploreQuery | Problem {
+/** Builds the query of a question, or a problem if there are no sums for it. */
+export function exploreQueryOf({ state, publisher, names }: ReportQuestion, periods: Periods): ExploreQuery | Problem {
   const attributes = Object.keys(state.filters).filter((name) => attributeOf(name) !== null);
   const used = new Set([...attributes, ...(attributeOf(state.by) === null ? [] : [state.by])]);
   const [attribute] = used;
@@ -138,7 +138,7 @@ function dimensionOf(by: string): ExploreQuery['by'] {
   return by === 'advertiser' ? 'campaign' : (by as DimensionName);
 }
 
-/** Sums know no advertisers: their campaigns count. */
+/** Replaces advertisers, which sums don't have, with their campaigns. */
 function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQuery['filters'] {
   const { advertiser, campaign, offer, ...others } = filters;
   const texts = Object.entries(others).filter(([name]) => attributeOf(name) === null);
@@ -159,7 +159,7 @@ const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
     .filter(({ now }) => now !== null)
     .map(({ value, text, now, before }) => ({ value, text, also: [], now: now as Metrics, before }));
 
-function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
+function groupRows({ state, names }: ReportQuestion, { groups }: Explored): AnswerRow[] {
   const ownGroups = state.by === 'advertiser' ? byAdvertiser(groups, names) : groups;
   const rankOf = rankingOf(state);
   const groupOf = currencyGroupsOf(state, ownGroups);
@@ -185,13 +185,13 @@ function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
   );
 }
 
-/** Whether the rows of an answer are grouped by currency: amounts in different currencies are never compared. */
+/** Whether rows are grouped by currency: amounts in different currencies are never compared. */
 export const isByCurrency = ({ metric, sort }: ExplorerState, rows: readonly Compared[]): boolean =>
   metricOf(metric).kind === 'money' && sort !== 'name' && currenciesOf(rows.flatMap(periodsIn)).length > 1;
 
 /**
- * Position of the group of a row: currencies in the order of their codes, then rows with several currencies. Rows
- * without money come first where the least is wanted first, else last.
+ * Position of the currency group of a row: currencies ordered by code, then rows with several currencies. Rows without
+ * money come first if the smallest value is requested first, otherwise last.
  */
 function currencyGroupsOf(
   state: ExplorerState,
@@ -208,7 +208,10 @@ function currencyGroupsOf(
 
 const periodsIn = ({ now, before }: Compared): (Metrics | null)[] => [now, before];
 
-/** 0 stands for the advertisers of removed campaigns. Several campaigns count a session that shows them once each. */
+/**
+ * Merges groups by advertiser. 0 stands for the advertisers of removed campaigns. A session counts once for each
+ * campaign that it shows.
+ */
 function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
   const lists = new Map<number, (typeof groups)[number][]>();
   for (const group of groups)
@@ -226,15 +229,17 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
   });
 }
 
-/** Of thousands of names, ten times as fast as `localeCompare`. */
+/** Compares names; for thousands of names ten times as fast as `localeCompare`. */
 const byName = perLocale((locale) => new Intl.Collator(locale));
 
-/** Most first, what fell most first, or by name; equal ones by name. What is not known comes last. */
+/**
+ * Comparison of rows: largest first, largest decrease first, or by name; equal rows by name. Unknown values come last.
+ */
 function rankingOf({ metric: name, sort }: ExplorerState): (now: Metrics, before: Metrics | null) => number {
   const metric = metricOf(name);
-  const known = (rank: number): number => (Number.isNaN(rank) ? Number.NEGATIVE_INFINITY : rank);
-  if (sort === 'most') return (now) => known(viewValue(metric.name, now));
-  if (sort === 'least') return (now) => known(-viewValue(metric.name, now));
-  if (sort === 'change') return (now, before) => (before === null ? 0 : known(-differenceOf(metric, now, before)));
+  const orLowest = (rank: number): number => (Number.isNaN(rank) ? Number.NEGATIVE_INFINITY : rank);
+  if (sort === 'most') return (now) => orLowest(viewValue(metric.name, now));
+  if (sort === 'least') return (now) => orLowest(-viewValue(metric.name, now));
+  if (sort === 'change') return (now, before) => (before === null ? 0 : orLowest(-differenceOf(metric, now, before)));
   return () => 0;
 }

@@ -13,7 +13,7 @@ import { comparisonOf, type HrefOf } from './toolbar.ts';
 
 export type Writing = { money: FormatMoney; currency: string | null; timeZone: string; href: HrefOf };
 
-/** Every metric's total and change; a click draws it. */
+/** Tile of each metric with its total and change. A click shows its chart. */
 export function metricTiles(state: ExplorerState, { total }: Answer, { money, href }: Writing): Html {
   const tile = (metric: ReportMetric) => html`
     <a class="stat" id="metric-${metric.name}" title="${metric.definition}"
@@ -26,16 +26,16 @@ export function metricTiles(state: ExplorerState, { total }: Answer, { money, hr
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
 
-/** A value as it is shown, and what says nothing as a dash. Amounts of several currencies stand next to each other. */
+/** Formatted value, or a dash if it has no meaning. Amounts in several currencies are listed side by side. */
 export function formatted(metric: ReportMetric, metrics: Metrics, by: string, money: FormatMoney): string {
   const currencies = metric.kind === 'money' ? currenciesOf([metrics]) : [];
-  const one = (sums: Metrics, format: FormatMoney): string =>
+  const textOf = (sums: Metrics, format: FormatMoney): string =>
     hasValue(metric, sums, by) ? formatMetric(metric, viewValue(metric.name, sums), format) : '–';
-  if (currencies.length === 0) return one(metrics, money);
-  return currencies.map((currency) => one(inCurrency(metrics, currency), moneyFormat(currency))).join(' + ');
+  if (currencies.length === 0) return textOf(metrics, money);
+  return currencies.map((currency) => textOf(inCurrency(metrics, currency), moneyFormat(currency))).join(' + ');
 }
 
-/** `▼ 12.3%`, in the colour of good or bad news. */
+/** Change such as `▼ 12.3%`, colored as good or bad. */
 export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
   const { direction, text } = changeOf(metric, now, before);
   if (direction === 'same' || direction === 'new') return html`<small>${text}</small>`;
@@ -47,7 +47,7 @@ export function changeText(metric: ReportMetric, now: Metrics, before: Metrics):
   return html`<small class="${isGood ? 'up' : 'down'}">${word} ${text}</small>`;
 }
 
-/** The chart of one metric: over time, or of the values with most as bars. */
+/** Chart of one metric: over time, or as bars of the largest values. */
 export function chartCard(state: ExplorerState, answer: Answer, writing: Writing): Html {
   if (state.view === 'table') return nothing;
   const metric = metricOf(state.metric);
@@ -68,19 +68,19 @@ function timeChart(state: ExplorerState, { slots, periods }: Answer, { currency,
   const amountOf = (metrics: Metrics | null): number | null =>
     metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
   const isCompared = periods.before !== null;
-  const found = metric.kind === 'money' ? currenciesOf(slots.flatMap(({ now, before }) => [now, before])) : [];
-  // One line for each currency: they are neither added nor drawn as one.
-  const lines = found.length > 1 ? found : [found[0] ?? null];
-  const series = lines.flatMap((one) => {
+  const currencies = metric.kind === 'money' ? currenciesOf(slots.flatMap(({ now, before }) => [now, before])) : [];
+  // One line for each currency, because currencies are not added up.
+  const lines = currencies.length > 1 ? currencies : [currencies[0] ?? null];
+  const series = lines.flatMap((currency) => {
     const only = (metrics: Metrics | null): Metrics | null =>
-      metrics !== null && one !== null ? inCurrency(metrics, one) : metrics;
-    const named = (label: string): string => (lines.length > 1 ? `${label} (${one})` : label);
+      metrics !== null && currency !== null ? inCurrency(metrics, currency) : metrics;
+    const labelOf = (label: string): string => (lines.length > 1 ? `${label} (${currency})` : label);
     return [
-      { label: named(metric.text), values: slots.map(({ now }) => amountOf(only(now))) },
+      { label: labelOf(metric.text), values: slots.map(({ now }) => amountOf(only(now))) },
       ...(isCompared
         ? [
             {
-              label: named(t('reports.before')),
+              label: labelOf(t('reports.before')),
               values: slots.map((slot) => amountOf(only(slot.before))),
               isDashed: true,
             },
@@ -103,20 +103,20 @@ function timeChart(state: ExplorerState, { slots, periods }: Answer, { currency,
 
 const maxBars = 12;
 
-/** Bars of the values with most, drawn by the server, each above that of the range before. */
+/** Bars of the largest values, rendered by the server, each above that of the comparison period. */
 function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html {
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
-  // Bars of one currency stand together, and are as long as its largest amount lets them be.
+  // Bars of one currency stay together and are scaled to its largest amount.
   const currencies = metric.kind === 'money' ? currenciesOf(rows.flatMap(({ now, before }) => [now, before])) : [];
   const groups = currencies.length < 2 ? [[...rows]] : currencies.map((currency) => rowsIn(rows, currency));
-  const shown = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
+  const topGroups = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
   const rect = (value: number, kind: string, most: number) =>
     html`<rect class="${kind}" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>`;
   const bar = ({ text, also, now, before }: AnswerRow, most: number) => html`
     <li>
-      <span>${[text, ...also.map((one) => one.text)].join(' · ')}</span>
+      <span>${[text, ...also.map((part) => part.text)].join(' · ')}</span>
       <span>
         <svg aria-hidden="true">${rect(of(now), 'now', most)}</svg>
         ${before !== null && html`<svg class="thin" aria-hidden="true">${rect(of(before), 'before', most)}</svg>`}
@@ -126,15 +126,15 @@ function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html 
         ${before !== null && hasValue(metric, now, state.by) && changeText(metric, now, before)}
       </span>
     </li>`;
-  if (shown.every((group) => group.length === 0)) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;
+  if (topGroups.every((group) => group.length === 0)) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;
   const list = (group: readonly AnswerRow[]): Html => {
     const most = Math.max(...group.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
     return html`<ul class="bars" aria-label="${metric.text}">${group.map((row) => bar(row, most))}</ul>`;
   };
-  return html`${shown.map(list)}`;
+  return html`${topGroups.map(list)}`;
 }
 
-/** The rows that have money in a currency, with that money only. */
+/** Rows with money in a currency, with only that money. */
 const rowsIn = (rows: readonly AnswerRow[], currency: string): AnswerRow[] =>
   rows
     .filter(({ now, before }) => currenciesOf([now, before]).includes(currency))

@@ -15,7 +15,7 @@ import { convertedNote } from '../../metric-tiles.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
 import { createReportService, type ReportService, singleCurrencyOf } from '../../service.ts';
-import { type Answer, type Asked, answerOf, type Problem } from './answer.ts';
+import { type Answer, answerOf, type Problem, type ReportQuestion } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
 import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
@@ -34,7 +34,7 @@ type PageDeps = {
   now: () => number;
 };
 
-/** What the pages of reports are made with. */
+/** Services of the report pages. */
 type PageServices = Shell & { deps: PageDeps; countPerkStages: CountPerkStages | null };
 
 const reportsPath = '/reports';
@@ -45,7 +45,7 @@ type Scope = {
   failFast: ReturnType<typeof createFailFast>;
 };
 
-/** The report explorer (docs/guides/reports.md#the-explorer): its URL is the question. */
+/** Pages of the report explorer (docs/guides/reports.md#the-explorer). The URL contains the question. */
 export function explorerPages(app: App, services: PageServices): void {
   const { deps, countPerkStages } = services;
   const pages = publisherPages(app, services);
@@ -59,7 +59,7 @@ export function explorerPages(app: App, services: PageServices): void {
   savedReportPages(pages, deps);
 }
 
-const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): Asked => ({
+const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): ReportQuestion => ({
   state: readState(request.query as Record<string, unknown>),
   publisher,
   names: namesOf(deps.catalog.current(), publisher),
@@ -67,20 +67,20 @@ const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): Ask
 });
 
 async function explorerCsv(scope: Scope, context: PublisherContext): Promise<PageResult> {
-  const asked = askedBy(scope, context);
-  const answer = await answerOf(scope.reports, asked, context.request.signal);
+  const question = askedBy(scope, context);
+  const answer = await answerOf(scope.reports, question, context.request.signal);
   if ('text' in answer) throw new AppError('invalid_request', { message: answer.text });
   const { from, to } = answer.periods.days;
-  const text = toReportCsv(asked.state, answer, asked.names);
+  const text = toReportCsv(question.state, answer, question.names);
   return { download: text, type: 'text/csv; charset=utf-8', name: `report-${from}-${to}.csv` };
 }
 
 async function explorerPage(scope: Scope, context: PublisherContext): Promise<Page> {
-  const asked = askedBy(scope, context);
+  const question = askedBy(scope, context);
   const { pool } = scope.deps;
   const publisherId = context.publisher.id;
   const [answer, attributes, saved] = await Promise.all([
-    answerOf(scope.reports, asked, context.request.signal),
+    answerOf(scope.reports, question, context.request.signal),
     scope.failFast(() => attributeKeys(pool, publisherId)),
     scope.failFast(() => listSavedReports(pool, publisherId)),
   ]);
@@ -89,18 +89,23 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
     nav: 'reports',
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
-    // htmx shows no answer that is an error.
+    // htmx does not display error responses.
     status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
-        ${body(scope, context, { asked, answer, attributes, saved })}
+        ${body(scope, context, { asked: question, answer, attributes, saved })}
       </div>`,
   };
 }
 
-type Shown = { asked: Asked; answer: Answer | Problem; attributes: readonly string[]; saved: readonly SavedReport[] };
+type ExplorerContent = {
+  asked: ReportQuestion;
+  answer: Answer | Problem;
+  attributes: readonly string[];
+  saved: readonly SavedReport[];
+};
 
-function body({ deps }: Scope, context: PublisherContext, { asked, answer, attributes, saved }: Shown): Html {
+function body({ deps }: Scope, context: PublisherContext, { asked, answer, attributes, saved }: ExplorerContent): Html {
   const { publisher, path } = context;
   const { state, names } = asked;
   const action = path(reportsPath);
@@ -138,7 +143,7 @@ function body({ deps }: Scope, context: PublisherContext, { asked, answer, attri
     }`;
 }
 
-/** The same report with its days instead of a range that moves. */
+/** The same report with its fixed dates instead of a relative range. */
 const fixed = (state: ExplorerState, { periods }: Answer): ExplorerState => ({
   ...state,
   range: null,
@@ -158,8 +163,8 @@ function remarks({ periods, isUneven }: Answer): Html {
 }
 
 function viewSwitch(state: ExplorerState, href: (state: ExplorerState) => string): Html {
-  const one = (view: ExplorerState['view']) => html`
+  const viewLink = (view: ExplorerState['view']) => html`
     <a id="view-${view}" href="${href({ ...state, view })}"
       ${view === state.view && html` aria-current="true"`}>${t(`reports.view_${view}`)}</a>`;
-  return html`<p class="order" role="group" aria-label="${t('reports.view')}">${views.map(one)}</p>`;
+  return html`<p class="order" role="group" aria-label="${t('reports.view')}">${views.map(viewLink)}</p>`;
 }

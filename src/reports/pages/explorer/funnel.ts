@@ -15,14 +15,14 @@ import type { ExploreQuery } from '../../query/explore.ts';
 import { readRange } from '../../query/query.ts';
 import { unknownValue } from '../../query/source.ts';
 import type { ReportService } from '../../service.ts';
-import { type Asked, exploreQueryOf } from './answer.ts';
+import { exploreQueryOf, type ReportQuestion } from './answer.ts';
 import { periodsOf, rangeText } from './periods.ts';
 import { type ExplorerState, queryOf } from './state.ts';
 
-/** Where the card of the perk funnel is read, after the page that shows it. */
+/** Path of the perk funnel card, which is loaded after its page. */
 export const funnelPath = '/reports/funnel';
 
-/** The place of the card; it costs the page nothing. Empty where the publisher has no perks. */
+/** Placeholder of the card, which does not slow down the page. Empty if the publisher has no perks. */
 export const funnelCard = ({ publisher, path }: PublisherContext, state: ExplorerState): Html =>
   publisher.uspEnabled
     ? html`<div hx-get="${path(funnelPath)}${queryOf(state)}" hx-trigger="load" hx-target="this" hx-select="unset"
@@ -35,19 +35,19 @@ type FunnelScope = {
   countPerkStages: CountPerkStages;
 };
 
-/** Sessions → shown → selected → confirmed → delivered, for the range and the filters of a report. */
+/** Sessions → shown → selected → confirmed → delivered, for the range and filters of a report. */
 export async function funnelFragment(
   { deps, reports, countPerkStages }: FunnelScope,
   context: PublisherContext,
-  asked: Asked,
+  question: ReportQuestion,
 ): Promise<PageResult> {
-  const { nowMs, publisher } = asked;
-  const state: ExplorerState = { ...asked.state, by: 'time', interval: 'day', compare: 'none' };
+  const { nowMs, publisher } = question;
+  const state: ExplorerState = { ...question.state, by: 'time', interval: 'day', compare: 'none' };
   try {
     const periods = periodsOf(state, publisher.timeZone, nowMs);
-    const found = exploreQueryOf({ ...asked, state }, periods);
-    if ('text' in found) return { fragment: nothing };
-    const query: ExploreQuery = { ...found, metrics: ['sessions', 'filled_sessions'] };
+    const base = exploreQueryOf({ ...question, state }, periods);
+    if ('text' in base) return { fragment: nothing };
+    const query: ExploreQuery = { ...base, metrics: ['sessions', 'filled_sessions'] };
     const { signal } = context.request;
     const [{ total }, perks] = await Promise.all([
       reports.explore(query, signal),
@@ -73,7 +73,7 @@ async function stagesOf(
 ): Promise<PerkStages> {
   const { start, end } = await readRange(executor, { ...query.days, timeZone: query.timeZone });
   const { campaign, offer, ...texts } = query.filters;
-  const named = Object.entries(texts).map(([name, values]) => [
+  const filters = Object.entries(texts).map(([name, values]) => [
     name,
     values?.map((value) => (value === unknownValue ? '' : String(value))),
   ]);
@@ -82,17 +82,17 @@ async function stagesOf(
     publisherId,
     fromMs: start.getTime(),
     untilMs: end.getTime(),
-    texts: Object.fromEntries(named),
+    texts: Object.fromEntries(filters),
     campaigns: campaign?.map(Number) ?? null,
     offers: offer?.map(Number) ?? null,
     attribute: key === null || values === null ? null : { key, values },
   });
 }
 
-function funnel({ sessions, filled_sessions: shown }: Metrics, { selected, confirmed, delivered }: PerkStages): Html {
+function funnel({ sessions, filled_sessions: filled }: Metrics, { selected, confirmed, delivered }: PerkStages): Html {
   const all: readonly (readonly [text: string, value: number])[] = [
     [t('metrics.sessions'), sessions],
-    [t('reports.stageShown'), shown],
+    [t('reports.stageShown'), filled],
     [t('reports.stageSelected'), selected],
     [t('reports.stageConfirmed'), confirmed],
     [t('reports.stageDelivered'), delivered],

@@ -5,10 +5,10 @@ import { changeSize, count, percent } from '../../../shell/format.ts';
 import { currenciesOf, type MetricName, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 
-/** How the values of a metric are written. */
+/** Format of a metric's values. */
 type MetricKind = 'count' | 'money' | 'rate';
 
-/** `isBad`: less is better. */
+/** `isBad`: lower is better. */
 export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
@@ -37,7 +37,7 @@ const mainMetrics = [
   metric('unbilled', 'money', true),
 ];
 
-/** Every metric that can be chosen (docs/guides/reports.md), in the order of the columns; other events come last. */
+/** All metrics that can be selected (docs/guides/reports.md), in column order; other events come last. */
 export const reportMetrics: readonly ReportMetric[] = [
   ...mainMetrics,
   ...kindsWith('metric')
@@ -45,7 +45,7 @@ export const reportMetrics: readonly ReportMetric[] = [
     .filter(({ name }) => mainMetrics.every((main) => main.name !== name)),
 ];
 
-/** The sums that a metric is computed from. */
+/** Sums that a metric is computed from. */
 export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
   fill_rate: ['filled_sessions', 'sessions'],
   ctr: ['clicks', 'impressions'],
@@ -58,9 +58,9 @@ export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
 export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impressions', 'clicks', 'ctr', 'revenue'];
 
 export const metricOf = (name: string): ReportMetric =>
-  reportMetrics.find((one) => one.name === name) ?? (reportMetrics[0] as ReportMetric);
+  reportMetrics.find((metric) => metric.name === name) ?? (reportMetrics[0] as ReportMetric);
 
-/** What a rate is a share of. */
+/** Denominator of each rate. */
 const wholeOf: Readonly<Record<string, MetricName>> = {
   fill_rate: 'sessions',
   ctr: 'impressions',
@@ -68,20 +68,20 @@ const wholeOf: Readonly<Record<string, MetricName>> = {
   rpm: 'sessions',
 };
 
-/** Dimensions that a session has only where it was filled. */
+/** Dimensions that only filled sessions have. */
 const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
 
-/** Whether a metric says something by a dimension: not the fill rate of filled sessions. */
+/** Whether a metric has a meaning for a dimension: the fill rate of filled sessions has none. */
 export const isKnownBy = ({ name }: ReportMetric, by: string): boolean => name !== 'fill_rate' || !filledOnly.has(by);
 
-/** Whether a metric has a value: not what is unknown, a rate of nothing, or not known by the dimension. */
+/** Whether a metric has a value: it is known, its denominator is not 0, and it has a meaning for the dimension. */
 export function hasValue(metric: ReportMetric, metrics: Metrics, by: string): boolean {
   const { name } = metric;
   if (!isKnownBy(metric, by)) return false;
   return !Number.isNaN(viewValue(name, metrics)) && !isRateOfNothing(name, metrics);
 }
 
-/** Whether a metric is a share of what is not there. `counts`: by their names, of a view too. */
+/** Whether a metric is a rate with the denominator 0. `counts`: by name, also those of a view. */
 function isRateOfNothing(name: string, counts: Readonly<Partial<Record<string, unknown>>>): boolean {
   const whole = wholeOf[name];
   return whole !== undefined && counts[whole] === 0;
@@ -94,18 +94,18 @@ export function formatMetric({ kind }: ReportMetric, value: number, money: Forma
   return kind === 'rate' ? percent(value) : count(value);
 }
 
-/** Smaller changes count as none. */
+/** Smaller changes are shown as no change. */
 const minChange = 0.0005;
 
 export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
 
-/** By how much a metric changed, which sorts; NaN: amounts in different currencies are not compared. */
+/** Difference of a metric for sorting. NaN: amounts in different currencies are not compared. */
 export const differenceOf = ({ name, kind }: ReportMetric, now: Metrics, before: Metrics): number =>
   kind === 'money' && currenciesOf([now, before]).length > 1
     ? Number.NaN
     : viewValue(name, now) - viewValue(name, before);
 
-/** Rates change by percentage points, other metrics by a share. */
+/** Change of a metric: in percentage points for rates, otherwise as a share. */
 export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {
   const { name, kind } = metric;
   const [value, previous] = [viewValue(name, now), viewValue(name, before)];

@@ -4,7 +4,7 @@ import { countryName } from '../../../shell/format.ts';
 import { unknownValue } from '../../query/source.ts';
 import { attributeOf, type ExplorerDimension } from './state.ts';
 
-/** What a publisher's ids stand for. Of offers that the publisher neither owns nor shows, only the id is known. */
+/** Names for a publisher's ids. Only the id is known of offers that the publisher neither owns nor shows. */
 export type Names = {
   offer: (id: number) => Offer | undefined;
   campaign: (id: number) => Campaign | undefined;
@@ -30,18 +30,18 @@ export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): N
     campaign: (id) => campaigns.get(id),
     advertiser: (id) => advertisers.get(id),
     campaignsOf: (advertiserId) =>
-      [...campaigns.values()].filter((one) => one.advertiserId === advertiserId).map(({ id }) => id),
+      [...campaigns.values()].filter((campaign) => campaign.advertiserId === advertiserId).map(({ id }) => id),
   };
 }
 
-/** `Placement`; a custom attribute by its key. */
+/** Name of a dimension, such as `Placement`, or the key of a custom attribute. */
 export const dimensionText = (name: string): string =>
   attributeOf(name) ?? t(`dimensions.${name as ExplorerDimension | 'time'}`);
 
 const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The text of a value. */
+/** Display text of a value. */
 export function valueText(names: Names, by: string, value: string): string {
   const id = Number(value);
   if (by === 'offer') {
@@ -53,7 +53,7 @@ export function valueText(names: Names, by: string, value: string): string {
   return wordOf(by, value);
 }
 
-/** A second line that tells equal names apart; '' for none. */
+/** Second line that distinguishes equal names, or ''. */
 export function valueDetail(names: Names, by: string, value: string): string {
   const id = Number(value);
   const name = by === 'offer' ? names.offer(id)?.campaign.name : names.campaign(id)?.advertiserName;

@@ -13,9 +13,9 @@ export type Periods = {
   length: number;
   interval: 'day' | 'hour';
   before: DayRange | null;
-  /** Where the range ends today: the end of the hour on the last day of `before` (epoch ms). */
+  /** If the range ends today: end of the current hour on the last day of `before` (epoch ms). */
   beforeUntilMs: number | null;
-  /** The last day is not over. */
+  /** Whether the last day has not ended. */
   isRunning: boolean;
 };
 
@@ -24,11 +24,11 @@ const plusDays = (day: string, days: number): string =>
 
 const lengthOf = ({ from, to }: DayRange): number => (Date.parse(to) - Date.parse(from)) / dayMs + 1;
 
-/** The days a state asks for, and those it compares with. @throws AppError invalid_request */
+/** Returns the days of a state, and those it compares with. @throws AppError invalid_request */
 export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number): Periods {
   const today = dateIn(timeZone, nowMs);
-  const asked = state.range === null ? { from: state.from, to: state.to } : daysOf(state.range, today);
-  const { from, to: end } = readDayRange(asked, plusDays(today, -1), maxDays);
+  const range = state.range === null ? { from: state.from, to: state.to } : daysOf(state.range, today);
+  const { from, to: end } = readDayRange(range, plusDays(today, -1), maxDays);
   if (from > today) throw tooLate();
   const days = { from, to: end > today ? today : end };
   const length = lengthOf(days);
@@ -45,7 +45,7 @@ export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number)
 const tooLate = (): AppError =>
   new AppError('invalid_request', { details: [{ path: '/from', message: 'lies in the future' }] });
 
-/** The end of the current local hour, some days ago. */
+/** End of the current local hour, some days ago. */
 function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
   const localMs = nowMs + offsetMs(timeZone, nowMs) - daysAgo * dayMs;
   return instantOf(timeZone, Math.floor(localMs / hourMs) * hourMs + hourMs);
@@ -53,7 +53,7 @@ function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
 
 type CalendarUnit = 'week' | 'month' | 'quarter' | 'year';
 
-/** The first day of the calendar week, month, quarter or year of a day. */
+/** First day of the calendar week, month, quarter or year of a day. */
 function firstDayOf(unit: CalendarUnit, day: string): string {
   if (unit === 'year') return `${day.slice(0, 4)}-01-01`;
   if (unit === 'month') return `${day.slice(0, 7)}-01`;
@@ -83,9 +83,9 @@ const dayFormat = perLocale(
   (locale, kind) => new Intl.DateTimeFormat(locale, { ...dayKinds[kind as keyof typeof dayKinds], timeZone: 'UTC' }),
 );
 
-/** `9–15 Nov 2026`. */
+/** Formats a range, such as `9–15 Nov 2026`. */
 export const rangeText = ({ from, to }: DayRange): string =>
   dayFormat('range').formatRange(Date.parse(from), Date.parse(to));
 
-/** `Mon 9 Nov`. */
+/** Formats a day, such as `Mon 9 Nov`. */
 export const dayText = (date: string): string => dayFormat('weekday').format(Date.parse(date));

@@ -19,30 +19,30 @@ import {
 } from './state.ts';
 import { dropdown, entries, type HrefOf } from './toolbar.ts';
 
-/** Rows shown before all are asked for (count). */
+/** Number of rows that are shown at first. */
 const fewRows = 50;
 
-/** What the report is grouped by, as tabs: time, the dimensions, and the publisher's custom attributes. */
+/** Tabs to group by: time, dimensions, and the publisher's custom attributes. */
 export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
   const byOf = (name: string): ExplorerState => ({
     ...state,
     by: name,
-    also: canCombine(name) ? state.also.filter((one) => one !== name) : [],
+    also: canCombine(name) ? state.also.filter((dimension) => dimension !== name) : [],
     all: false,
   });
   const tab = (name: string) => html`
     <a id="by-${name}" href="${href(byOf(name))}"
       ${name === state.by && html` aria-current="page"`}>${dimensionText(name)}</a>`;
   const names = ['time', ...explorerDimensions, ...attributes];
-  const shown = names.includes(state.by) ? names : [...names, state.by];
+  const tabNames = names.includes(state.by) ? names : [...names, state.by];
   return html`
     <div class="between">
-      <nav class="tabs" aria-label="${t('reports.groupBy')}">${shown.map(tab)}</nav>
+      <nav class="tabs" aria-label="${t('reports.groupBy')}">${tabNames.map(tab)}</nav>
       ${canCombine(state.by) && alsoMenu(state, href)}
     </div>`;
 }
 
-/** Further columns of the table. */
+/** Menu of further columns. */
 function alsoMenu(state: ExplorerState, href: HrefOf): Html {
   const isChosen = (name: DimensionName): boolean => state.also.includes(name);
   const list = dimensionNames
@@ -51,39 +51,43 @@ function alsoMenu(state: ExplorerState, href: HrefOf): Html {
       text: dimensionText(name),
       href: href({
         ...state,
-        also: isChosen(name) ? state.also.filter((one) => one !== name) : [...state.also, name],
+        also: isChosen(name) ? state.also.filter((dimension) => dimension !== name) : [...state.also, name],
         all: false,
       }),
       current: isChosen(name),
     }));
-  const chosen = state.also.map((name) => dimensionText(name)).join(', ');
-  return dropdown('also', chosen === '' ? t('reports.thenBy') : t('reports.thenByThese', { chosen }), entries(list));
+  const columnNames = state.also.map((name) => dimensionText(name)).join(', ');
+  return dropdown(
+    'also',
+    columnNames === '' ? t('reports.thenBy') : t('reports.thenByThese', { chosen: columnNames }),
+    entries(list),
+  );
 }
 
-/** The order of the rows, which a click changes. */
+/** Links that sort the rows. */
 function orderLinks(state: ExplorerState, { periods }: Answer, { href }: Writing): Html {
   if (state.by === 'time') return nothing;
-  const shown = sorts.filter((sort) => sort !== 'change' || periods.before !== null);
-  const one = (sort: ExplorerState['sort']) => html`
+  const options = sorts.filter((sort) => sort !== 'change' || periods.before !== null);
+  const sortLink = (sort: ExplorerState['sort']) => html`
     <a id="sort-${sort}" href="${href({ ...state, sort })}"
       ${sort === state.sort && html` aria-current="true"`}>${t(`reports.sort_${sort}`)}</a>`;
-  return html`<p class="order" role="group" aria-label="${t('reports.order')}">${shown.map(one)}</p>`;
+  return html`<p class="order" role="group" aria-label="${t('reports.order')}">${options.map(sortLink)}</p>`;
 }
 
 /** Caption of the table. */
 const byText = (by: string): string =>
   t('reports.byAttribute', { attribute: attributeOf(by) ?? t(`dimensions.lower_${by as ExplorerDimension | 'time'}`) });
 
-/** The rows with all metrics; a click on one opens it. */
+/** Table of the rows with all metrics. A click on a row drills down. */
 export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing, names: Names): Html {
   const { rows } = answer;
   if (rows.length === 0) return noMatches();
-  const shown = state.all ? rows : rows.slice(0, fewRows);
+  const visibleRows = state.all ? rows : rows.slice(0, fewRows);
   const metrics = state.metrics.map(metricOf);
   const { money, href } = writing;
   const cells = ({ value, text, also, now, before }: AnswerRow): Cell[] => [
     nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
-    ...also.map((one) => one.text),
+    ...also.map((part) => part.text),
     ...metrics.map((metric) => {
       const isCompared = before !== null && hasValue(metric, now, state.by);
       return html`
@@ -105,8 +109,8 @@ export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing
     ${summary(state, answer, writing)}
     ${orderLinks(state, answer, writing)}
     ${isByCurrency(state, rows) && html`<p class="hint">${t('reports.byCurrency')}</p>`}
-    ${table(byText(state.by), columns, shown.map(cells))}
-    ${shown.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
+    ${table(byText(state.by), columns, visibleRows.map(cells))}
+    ${visibleRows.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
     ${definitions(metrics)}`;
 }
 
@@ -116,7 +120,7 @@ const nameSort = (state: ExplorerState, { href }: Writing): Column['sort'] => ({
   order: state.sort === 'name' ? 'ascending' : null,
 });
 
-/** Most first; a second click puts the least first. */
+/** Sorts by the largest value first, and by the smallest first after a second click. */
 function metricSort(state: ExplorerState, name: string, { href }: Writing): Column['sort'] {
   const isSorted = name === state.metric && (state.sort === 'most' || state.sort === 'least');
   const sort = isSorted && state.sort === 'most' ? 'least' : 'most';
@@ -127,7 +131,7 @@ function metricSort(state: ExplorerState, name: string, { href }: Writing): Colu
   };
 }
 
-/** What each number counts, with the way to all terms. */
+/** Definition of each metric, with a link to all terms. */
 const definitions = (metrics: readonly ReportMetric[]): Html =>
   moreFields(
     t('reports.definitions'),
@@ -155,7 +159,7 @@ function nameCell(
   return html`${link(href(drillDown(state, value)), text)}${below}`;
 }
 
-/** Which value the change of an amount is mostly due to, in a sentence. */
+/** Sentence about the value that contributes most to the change of an amount. */
 function summary(state: ExplorerState, { rows, total }: Answer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';

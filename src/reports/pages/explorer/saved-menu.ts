@@ -16,7 +16,7 @@ import { dropdown } from './toolbar.ts';
 
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
 
-/** Saving and removing reports. Analysts may save: nothing but their own list of links changes. */
+/** Routes that save and remove reports. Analysts may save reports, because only their own list of links changes. */
 export function savedReportPages(
   pages: Pages<PublisherContext>,
   { pool, dbHealth, now }: { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number },
@@ -51,11 +51,11 @@ async function save(
   return { to, failed: t('reports.nameTaken') };
 }
 
-/** The publisher's saved reports, and a form that saves this one. */
+/** Menu of the publisher's saved reports, with a form that saves the current one. */
 export function savedMenu(context: PublisherContext, state: ExplorerState, saved: readonly SavedReport[]): Html {
   const { path, viewer } = context;
   const form = createForm({});
-  const one = ({ id, userId, name, query }: SavedReport) => html`
+  const reportItem = ({ id, userId, name, query }: SavedReport) => html`
     <li>
       ${link(path(`/reports${query}`), name)}
       <a href="${path(`/reports/saved/${id}`)}" hx-boost="false">${t('reports.sendIt')}</a>
@@ -74,7 +74,7 @@ export function savedMenu(context: PublisherContext, state: ExplorerState, saved
     'saved',
     saved.length === 0 ? t('common.save') : t('reports.savedReports'),
     html`
-      ${saved.length > 0 && html`<ul>${saved.map(one)}</ul>`}
+      ${saved.length > 0 && html`<ul>${saved.map(reportItem)}</ul>`}
       <form method="post" action="${path('/reports/saved')}" data-keep>
         ${csrfField(viewer)}${hiddenField('query', queryOf(state))}
         ${form.input('name', { label: t('reports.saveAs'), required: true })}

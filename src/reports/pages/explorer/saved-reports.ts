@@ -1,11 +1,11 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 
-/** A report that a user saved; `query` is that of its URL. */
+/** A saved report; `query` is the query string of its URL. */
 export type SavedReport = { id: number; userId: number | null; name: string; query: string };
 
 export const maxNameLength = 80;
 export const maxQueryLength = 8000;
-/** Of one publisher (count). */
+/** Maximum number of saved reports of a publisher. */
 const maxReports = 100;
 
 export async function listSavedReports(executor: Executor, publisherId: number): Promise<SavedReport[]> {
@@ -19,7 +19,10 @@ export async function listSavedReports(executor: Executor, publisherId: number):
 
 type NewReport = { publisherId: number; userId: number; name: string; query: string; mayReplaceAll: boolean };
 
-/** Saves a report, in place of the user's own of that name. @returns false: the name is taken, or there are too many */
+/**
+ * Saves a report and replaces the user's own report of that name. @returns false if the name is taken, or there are too
+ * many reports
+ */
 export async function saveReport(executor: Executor, report: NewReport, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `insert into saved_reports as s (publisher_id, user_id, name, query, created_at)
@@ -31,7 +34,7 @@ export async function saveReport(executor: Executor, report: NewReport, nowMs: n
   return rowCount === 1;
 }
 
-/** Removes a user's own report, or any one. @returns whether there was one */
+/** Removes a user's own report, or any report. @returns whether it existed */
 export async function removeReport(
   executor: Executor,
   { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },

@@ -3,10 +3,10 @@ import { filterValue, isDimension } from '../../query/request.ts';
 import { defaultMetrics, reportMetrics } from './metrics.ts';
 import { isRange, type RangeName } from './ranges.ts';
 
-/** What a custom attribute is named by, in groups and filters. */
+/** Prefix of custom attributes in groups and filters. */
 const attributePrefix = 'custom.';
 
-/** What can be grouped and filtered by, beside custom attributes: an advertiser stands for its campaigns. */
+/** Dimensions of groups and filters, without custom attributes. An advertiser stands for its campaigns. */
 export const explorerDimensions = ['placement', 'advertiser', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 export type ExplorerDimension = (typeof explorerDimensions)[number];
 
@@ -14,24 +14,24 @@ export const views = ['line', 'bar', 'table'] as const;
 export const sorts = ['most', 'least', 'change', 'name'] as const;
 const comparisons = ['previous', 'week', 'none'] as const;
 
-/** The question a page of the explorer answers. Its URL holds all of it. */
+/** The question of an explorer page. The URL contains all of it. */
 export type ExplorerState = {
-  /** Relative to today; null: `from` to `to`. */
+  /** Range relative to today, or null for `from` to `to`. */
   range: RangeName | null;
   from: string;
   to: string;
   compare: (typeof comparisons)[number];
-  /** null: by hour for up to two days, else by day. */
+  /** null: by hour for up to two days, otherwise by day. */
   interval: 'day' | 'hour' | null;
   /** `time`, a dimension, or a custom attribute as `custom.KEY`. */
   by: string;
-  /** Further dimensions of the table, each row of which is then a combination of their values. */
+  /** Further dimensions of the table; each row is then a combination of their values. */
   also: readonly DimensionName[];
-  /** Values by dimension, or custom attribute. */
+  /** Values by dimension or custom attribute. */
   filters: Readonly<Record<string, readonly string[]>>;
-  /** In the order of the columns. */
+  /** Selected metrics, in column order. */
   metrics: readonly string[];
-  /** The metric of the chart and the order of the table. */
+  /** Metric of the chart and of the sort order. */
   metric: string;
   sort: (typeof sorts)[number];
   view: (typeof views)[number];
@@ -43,33 +43,33 @@ const maxValues = 50;
 const maxLength = 256;
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** The custom attribute of a group or filter; null: it is a dimension. */
+/** Custom attribute of a group or filter, or null for a dimension. */
 export const attributeOf = (name: string): string | null => {
   const key = name.slice(attributePrefix.length);
   return name.startsWith(attributePrefix) && keyPattern.test(key) ? key : null;
 };
 
 const isExplorerDimension = (name: string): name is ExplorerDimension =>
-  explorerDimensions.some((known) => known === name);
+  explorerDimensions.some((dimension) => dimension === name);
 const isFilter = (name: string): boolean => isExplorerDimension(name) || attributeOf(name) !== null;
 
-/** Dimensions of a table beside the first (count). */
+/** Maximum number of further dimensions in a table. */
 export const maxAlso = 2;
 
-/** Whether further dimensions may stand beside it: not beside times, attributes, and sums of campaigns. */
+/** Whether a dimension can be combined with others, unlike times, attributes, and sums of campaigns. */
 export const canCombine = (by: string): boolean => dimensionNames.some((name) => name === by);
 
-/** Reads a URL. What is not understood counts as absent, so that no link is dead. */
-export function readState(given: Record<string, unknown>): ExplorerState {
-  const text = (name: string): string => (typeof given[name] === 'string' ? given[name] : '');
-  const oneOf = <T extends string>(name: string, known: readonly T[], otherwise: T): T =>
-    known.find((one) => one === text(name)) ?? otherwise;
+/** Reads the query of a URL. Invalid values count as absent, so that old links keep working. */
+export function readState(query: Record<string, unknown>): ExplorerState {
+  const text = (name: string): string => (typeof query[name] === 'string' ? query[name] : '');
+  const oneOf = <T extends string>(name: string, options: readonly T[], otherwise: T): T =>
+    options.find((option) => option === text(name)) ?? otherwise;
   const range = text('range');
   const isCustom = text('from') !== '' && text('to') !== '';
-  const asked = listOf(given.metrics).flatMap((list) => list.split(','));
-  const known = reportMetrics.map(({ name }) => name);
-  const chosen = known.filter((name) => asked.includes(name));
-  const metrics = chosen.length === 0 ? defaultMetrics : chosen;
+  const requested = listOf(query.metrics).flatMap((list) => list.split(','));
+  const allMetrics = reportMetrics.map(({ name }) => name);
+  const selected = allMetrics.filter((name) => requested.includes(name));
+  const metrics = selected.length === 0 ? defaultMetrics : selected;
   const by = isFilter(text('by')) || text('by') === 'time' ? text('by') : 'placement';
   return {
     range: isCustom ? null : isRange(range) ? range : '7d',
@@ -79,9 +79,9 @@ export function readState(given: Record<string, unknown>): ExplorerState {
     interval: text('interval') === 'hour' ? 'hour' : text('interval') === 'day' ? 'day' : null,
     by,
     also: canCombine(by)
-      ? dimensionNames.filter((name) => name !== by && listOf(given.also).includes(name)).slice(0, maxAlso)
+      ? dimensionNames.filter((name) => name !== by && listOf(query.also).includes(name)).slice(0, maxAlso)
       : [],
-    filters: readFilters(given),
+    filters: readFilters(query),
     metrics,
     metric: oneOf('metric', metrics, metrics.includes('revenue') ? 'revenue' : (metrics[0] as string)),
     sort: oneOf('sort', sorts, 'most'),
@@ -90,7 +90,7 @@ export function readState(given: Record<string, unknown>): ExplorerState {
   };
 }
 
-/** Reads the query of a URL, whose repeated parameters are lists. */
+/** Reads the query string of a URL, in which repeated parameters are lists. */
 export function readQuery(query: string): ExplorerState {
   const params = new URLSearchParams(query);
   return readState(
@@ -104,12 +104,12 @@ export function readQuery(query: string): ExplorerState {
 }
 
 const listOf = (value: unknown): string[] =>
-  (Array.isArray(value) ? value : [value]).filter((one): one is string => typeof one === 'string' && one !== '');
+  (Array.isArray(value) ? value : [value]).filter((item): item is string => typeof item === 'string' && item !== '');
 
-function readFilters(given: Record<string, unknown>): Record<string, readonly string[]> {
+function readFilters(query: Record<string, unknown>): Record<string, readonly string[]> {
   const filters: Record<string, readonly string[]> = {};
-  for (const name of Object.keys(given).filter(isFilter)) {
-    const values = [...new Set(listOf(given[name]))]
+  for (const name of Object.keys(query).filter(isFilter)) {
+    const values = [...new Set(listOf(query[name]))]
       .slice(0, maxValues)
       .filter((value) => value.length <= maxLength && !value.includes('\0'))
       .flatMap((value) => normalised(name, value) ?? []);
@@ -124,7 +124,7 @@ function normalised(name: string, value: string): string | null {
   return read === null ? null : String(read);
 }
 
-/** The URL's query of a state: only what is not the default, always in the same order. */
+/** Query string of a state: only what differs from the default, always in the same order. */
 export function queryOf(state: ExplorerState): string {
   const query = new URLSearchParams();
   if (state.range === null) {
@@ -148,7 +148,7 @@ export function queryOf(state: ExplorerState): string {
 const defaultMetric = (metrics: readonly string[]): string =>
   metrics.includes('revenue') ? 'revenue' : (metrics[0] as string);
 
-/** What a row's values are listed by when it is opened. */
+/** Dimension that each dimension drills down to. */
 const next: Readonly<Record<string, string>> = {
   placement: 'campaign',
   advertiser: 'campaign',
@@ -159,7 +159,7 @@ const next: Readonly<Record<string, string>> = {
   os: 'placement',
 };
 
-/** The state after a click on a row: its value as a filter, and the next dimension that is not filtered by. */
+/** State after a click on a row: its value becomes a filter, and the group the next dimension without a filter. */
 export function drillDown(state: ExplorerState, value: string): ExplorerState {
   const filters = { ...state.filters, [state.by]: [value] };
   if (attributeOf(state.by) !== null) return { ...state, by: 'time', filters, all: false };
@@ -169,9 +169,9 @@ export function drillDown(state: ExplorerState, value: string): ExplorerState {
   return { ...state, by, also, filters, all: false };
 }
 
-/** Without one value of a filter. */
+/** State without one value of a filter. */
 export function withoutFilter(state: ExplorerState, name: string, value: string): ExplorerState {
-  const left = (state.filters[name] ?? []).filter((one) => one !== value);
+  const values = (state.filters[name] ?? []).filter((item) => item !== value);
   const { [name]: _, ...others } = state.filters;
-  return { ...state, filters: left.length === 0 ? others : { ...others, [name]: left } };
+  return { ...state, filters: values.length === 0 ? others : { ...others, [name]: values } };
 }

@@ -6,18 +6,18 @@ import type { Explored } from '../../query/explore.ts';
 import type { ActivityRow } from '../../query/types.ts';
 import { dayText, type Periods } from './periods.ts';
 
-/** A day or hour of the chart. `now` is null in the future, `before` where nothing is compared. */
+/** A day or hour of the chart. `now` is null in the future, `before` without a comparison. */
 export type Slot = {
-  /** The day, or the start of the hour as ISO 8601. */
+  /** Day, or start of the hour as ISO 8601. */
   value: string;
   text: string;
-  /** Start (epoch ms); of days, that of the same day in UTC. */
+  /** Start in epoch ms; for days, the start of the same day in UTC. */
   atMs: number;
   now: Metrics | null;
   before: Metrics | null;
 };
 
-/** Every day or hour of the range, those without activity too, beside that of the range before. */
+/** Returns all days or hours of the range, including empty ones, with those of the comparison period. */
 export function slotsOf(periods: Periods, explored: Explored, timeZone: string, nowMs: number): Slot[] {
   const { days, before, interval } = periods;
   const times = timesOf(days, interval, timeZone);
@@ -56,7 +56,7 @@ function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone
   return times;
 }
 
-/** Noon is on the day in every time zone. */
+/** Start of a day, computed from noon UTC, which is on that day in every time zone. */
 function startOfDay(day: string, timeZone: string): number {
   const noonMs = Date.parse(`${day}T12:00:00Z`);
   return periodOf('day', timeZone, noonMs - offsetMs(timeZone, noonMs)).startMs;

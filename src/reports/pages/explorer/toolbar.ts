@@ -10,10 +10,10 @@ import { type Periods, rangeText } from './periods.ts';
 import { rangeName, rangeNames } from './ranges.ts';
 import { type ExplorerState, queryOf, withoutFilter } from './state.ts';
 
-/** The URL of a state. */
+/** Returns the URL of a state. */
 export type HrefOf = (state: ExplorerState) => string;
 
-/** A button that opens what it holds, without scripts too. */
+/** Button that opens a menu, even without scripts. */
 export const dropdown = (id: string, text: Html | string, body: Html): Html => html`
   <details class="dropdown" id="${id}">
     <summary class="button small">${text}${icon('chevron')}</summary>
@@ -26,13 +26,13 @@ const entry = ({ text, href, current }: Entry): Html =>
   html`<li><a href="${href}"${current && html` aria-current="true"`}>${text}</a></li>`;
 export const entries = (list: readonly Entry[]): Html => html`<ul>${list.map(entry)}</ul>`;
 
-/** What a form that changes a part of the state submits beside it. */
+/** Hidden fields with the rest of the state, for a form that changes a part of it. */
 function hiddenState(state: ExplorerState, without: readonly string[]): Html[] {
   const query = [...new URLSearchParams(queryOf(state))];
   return query.filter(([name]) => !without.includes(name)).map(([name, value]) => hiddenField(name, value));
 }
 
-/** Range, comparison, interval and metrics. `periods` null: the range is invalid. */
+/** Menus of range, comparison, interval and metrics. `periods` is null if the range is invalid. */
 export const toolbar = (state: ExplorerState, periods: Periods | null, href: HrefOf, action: string): Html => html`
   ${rangeMenu(state, periods, href, action)}
   ${comparisonMenu(state, periods, href)}
@@ -63,7 +63,7 @@ function rangeMenu(state: ExplorerState, periods: Periods | null, href: HrefOf, 
   );
 }
 
-/** What the range is compared with: weeks of one week, or the same weekdays of several. */
+/** Comparison for the range: the previous week for up to one week, the same weekdays for longer ranges. */
 export const comparisonOf = <C extends ExplorerState['compare']>(compare: C, periods: Periods | null) =>
   compare === 'week' && periods !== null && periods.length > 7 ? ('weekdays' as const) : compare;
 
@@ -101,7 +101,7 @@ const metricsMenu = (state: ExplorerState, action: string): Html =>
       </form>`,
   );
 
-/** A link with fixed days: it shows the same tomorrow. */
+/** Link with fixed dates, which shows the same report tomorrow. */
 export const shareMenu = (url: string): Html =>
   dropdown(
     'share',
@@ -111,7 +111,7 @@ export const shareMenu = (url: string): Html =>
       ${copyable(url, t('reports.link'))}`,
   );
 
-/** The filters, each with a link that removes it. */
+/** Filters, each with a link that removes it. */
 export function filterChips(state: ExplorerState, names: Names, href: HrefOf): Html {
   const all = Object.entries(state.filters).flatMap(([name, values]) => values.map((value) => [name, value] as const));
   if (all.length === 0) return nothing;

@@ -3,7 +3,7 @@ import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { type DialEvents, type DialOptions, dial, dialThrough } from './dial.ts';
 import { skipInterimResponses } from './interim-responses.ts';
 import { proxyErrorCode } from './proxy.ts';
-import { type Answer, type Clock, type ErrorClass, type Failure, fail } from './result.ts';
+import { type Clock, type ErrorClass, type Failure, type FetchResponse, fail } from './result.ts';
 
 /** Maximum size of a response head, in bytes. */
 const maxHeadBytes = 16_384;
@@ -144,7 +144,7 @@ export function exchange(
   call: Call,
   maxBytes: number,
   clock: Clock,
-): Promise<Answer | Failure> {
+): Promise<FetchResponse | Failure> {
   return new Promise((resolve) => {
     const bodyParts: Buffer[] = [];
     let room = maxBytes;

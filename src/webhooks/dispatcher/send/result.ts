@@ -34,7 +34,7 @@ export type Clock = { timing: Timing; elapsedMs: () => number };
  * `headers` have lower-case names, and repeated ones are joined by a comma, up to 16 KiB in total; `body` is as
  * received, never decompressed.
  */
-export type Answer = {
+export type FetchResponse = {
   kind: 'response';
   status: number;
   headers: Record<string, string>;
@@ -44,7 +44,7 @@ export type Answer = {
 export type Failure = { kind: 'error'; class: ErrorClass; message: string };
 
 export type SendResult =
-  | (Answer & { remoteAddress: string; timing: Timing })
+  | (FetchResponse & { remoteAddress: string; timing: Timing })
   | { kind: 'blocked'; reason: BlockReason }
   /** `remoteAddress`: set if a connection was made. */
   | (Failure & { remoteAddress?: string; timing: Timing });

@@ -53,10 +53,10 @@ export function deliveryIdOf(context: PublisherContext, nowMs: number): string {
 
 async function deliveryOf({ deps, failFast }: Scope, context: PublisherContext) {
   const id = deliveryIdOf(context, deps.now());
-  const found = await failFast(() => findDelivery(deps.pool, context.publisher.id, id));
-  if (found === null) throw new AppError('not_found');
+  const row = await failFast(() => findDelivery(deps.pool, context.publisher.id, id));
+  if (row === null) throw new AppError('not_found');
   const endpoints = await failFast(() => readEndpointLabels(deps.pool, context.publisher.id));
-  const delivery = viewOfWholeDelivery(found, await failFast(() => findAttempts(deps.pool, found.id)));
+  const delivery = viewOfWholeDelivery(row, await failFast(() => findAttempts(deps.pool, row.id)));
   return { ...delivery, endpoint: labelOf(endpoints, delivery.endpoint_id) };
 }
 

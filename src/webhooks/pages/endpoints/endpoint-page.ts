@@ -42,7 +42,7 @@ export type EndpointTarget = {
   ref: string;
   /** null if it is not a default endpoint. */
   event: EventType | null;
-  found: FoundEndpoint | null;
+  stored: FoundEndpoint | null;
   /** Sample payload of each of its events, as JSON. */
   samples: readonly { event: string; payload: string }[];
   /** Charts of its attempts. */
@@ -52,14 +52,14 @@ export type EndpointTarget = {
 export function endpointPage(
   context: PublisherContext,
   events: EventTypes,
-  { ref, event, found, samples, activity }: EndpointTarget,
+  { ref, event, stored, samples, activity }: EndpointTarget,
   state: EndpointPageState,
 ): Page {
   const at = context.path(`${basePath}/${ref}`);
   const canEdit = hasRole(context.viewer.user.role, 'admin');
-  const form = endpointForm(context, { at, found, canEdit, events: event === null ? events : null }, state);
+  const form = endpointForm(context, { at, stored, canEdit, events: event === null ? events : null }, state);
   const title =
-    found === null ? t('webhooks.add') : event === null ? endpointName(found.endpoint) : t('webhooks.endpoint');
+    stored === null ? t('webhooks.add') : event === null ? endpointName(stored.endpoint) : t('webhooks.endpoint');
   return {
     title: t('webhooks.title'),
     lead: t('webhooks.lead'),
@@ -69,8 +69,8 @@ export function endpointPage(
     body: html`
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
-      ${found !== null && warningNotice(warnOfUrl(found.endpoint, events))}
-      ${found !== null && statusCard(context, found, at)}
+      ${stored !== null && warningNotice(warnOfUrl(stored.endpoint, events))}
+      ${stored !== null && statusCard(context, stored, at)}
       ${card(title, form, { lead: event === null ? t('webhooks.ownLead') : eventLead(event.name) })}
       ${activity}
       ${samples.length > 0 && sampleCard(samples)}`,
@@ -156,14 +156,14 @@ const secretNotice = (secret: string): Html =>
       ${copyable(secret, t('webhooks.signingSecret'))}`,
   );
 
-type FormTarget = { at: string; found: FoundEndpoint | null; canEdit: boolean; events: EventTypes | null };
+type FormTarget = { at: string; stored: FoundEndpoint | null; canEdit: boolean; events: EventTypes | null };
 
 function endpointForm(
   context: PublisherContext,
-  { at, found, canEdit, events }: FormTarget,
+  { at, stored, canEdit, events }: FormTarget,
   { typed, errors, result = nothing }: EndpointPageState,
 ): Html {
-  const form = createForm(typed ?? endpointToForm(found), errors);
+  const form = createForm(typed ?? endpointToForm(stored), errors);
   const fields = endpointFields(form, events);
   if (!canEdit) return readOnlyFields(fields);
   const testButton = html`

@@ -73,8 +73,8 @@ export function webhookPages(app: App, services: PageServices): void {
   const action = (name: string, done: (waiting: string) => string, work: EndpointWork<unknown>): void =>
     pages.post(`${endpointPath}/${name}`, 'admin', async (context) => {
       await change(scope, context, work);
-      const { found } = await targetOfPage(scope, context, refOf(scope, context));
-      return { to: ownPath(context), done: done(countWaiting(found?.health ?? { pending: 0, held: 0 })) };
+      const { stored } = await targetOfPage(scope, context, refOf(scope, context));
+      return { to: ownPath(context), done: done(countWaiting(stored?.health ?? { pending: 0, held: 0 })) };
     });
   action('pause', (waiting) => t('webhooks.paused', { waiting }), pauseEndpoint);
   action(
@@ -147,20 +147,20 @@ async function targetOfPage(
   context: PublisherContext,
   ref: EndpointRef | null,
 ): Promise<EndpointTarget> {
-  if (ref === null) return { ref: newRef, event: null, found: null, samples: [], activity: nothing };
-  const [found = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
-  if (found === null && typeof ref === 'number') throw new AppError('not_found');
-  const name = typeof ref === 'string' ? ref : found?.endpoint.event;
+  if (ref === null) return { ref: newRef, event: null, stored: null, samples: [], activity: nothing };
+  const [stored = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
+  if (stored === null && typeof ref === 'number') throw new AppError('not_found');
+  const name = typeof ref === 'string' ? ref : stored?.endpoint.event;
   const event = name ? requireEventType(deps.events, name) : null;
   const { publisher } = context;
   const sampled =
-    event === null ? (found?.endpoint.events ?? []).flatMap((eventName) => deps.events.get(eventName) ?? []) : [event];
+    event === null ? (stored?.endpoint.events ?? []).flatMap((eventName) => deps.events.get(eventName) ?? []) : [event];
   const samples = sampled.map(({ name, sample }) => ({
     event: name,
     payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
   }));
-  const activity = found === null ? nothing : await activityOf({ deps, failFast }, context, found.endpoint.id);
-  return { ref: String(ref), event, found, samples, activity };
+  const activity = stored === null ? nothing : await activityOf({ deps, failFast }, context, stored.endpoint.id);
+  return { ref: String(ref), event, stored, samples, activity };
 }
 
 async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
@@ -196,11 +196,11 @@ function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
 function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
   const { secretBox: box, events: eventTypes } = scope.deps;
   requireUsableUrl(fields.text('url'), scope.urlRules);
-  const given = readSettings(fields);
+  const typedSettings = readSettings(fields);
   const lists = { ...readLists(fields), signature_v1a: fields.checked('signature_v1a') };
   const settingsOf = (stored: Endpoint | null) => ({
     ...checkSettings(lists, { box, stored, rules: scope.urlRules }),
-    ...given,
+    ...typedSettings,
   });
   const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), eventTypes).events ?? [])];
   const ref = refOf(scope, context);
