@@ -4,13 +4,13 @@ import type { Executor } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { blockContext } from './seals.ts';
 
-/** Codes that are sealed together (count): a block of 15 kB is opened in 10 µs, as fast as two codes alone. */
+/** Number of codes sealed together: a block of 15 kB is opened in 10 µs, as fast as two single codes. */
 export const blockSize = 1000;
 
-/** A block that was opened: the codes from position `first` on. */
+/** An opened block: the codes from position `first` on. */
 type Block = { first: number; codes: readonly string[] };
 
-/** Which code of which pool. */
+/** Position of a code in a pool. */
 type Place = { offerId: number; position: number };
 
 type BlockRow = { offer_id: number; first_position: string; sealed: Buffer };
@@ -21,31 +21,31 @@ export type NewBlock = { first: number; size: number; text: string };
 export const openBlock = (box: SecretBox, row: BlockRow): string[] =>
   box.open(row.sealed, blockContext([row.offer_id, row.first_position])).split('\n');
 
-/** The codes at these places, in their order. */
+/** Returns the codes at these positions, in the same order. */
 export type BlockReader = (executor: Executor, places: readonly Place[]) => Promise<string[]>;
 
 /**
- * Reads codes by their positions. The block that a pool gives from is kept open: a position is never given to another
- * code, so what is kept stays right.
+ * Reads codes by their positions. The block that a pool issues from stays open in memory. A position never gets another
+ * code, so that the cache is always valid.
  */
 export function createBlockReader(box: SecretBox): BlockReader {
-  const kept = new LRUCache<number, Block>({ max: 200 });
+  const cache = new LRUCache<number, Block>({ max: 200 });
   const find = ({ offerId, position }: Place): string | undefined => {
-    const block = kept.get(offerId);
+    const block = cache.get(offerId);
     return block === undefined ? undefined : block.codes[position - block.first];
   };
   return async (executor: Executor, places: readonly Place[]): Promise<string[]> => {
     const codes = places.map(find);
     const missing = places.filter((_, index) => codes[index] === undefined);
     const blocks = missing.length === 0 ? [] : await readBlocks(executor, box, missing);
-    for (const [offerId, block] of blocks) kept.set(offerId, block);
+    for (const [offerId, block] of blocks) cache.set(offerId, block);
     return places.map(({ offerId, position }, index) => {
       const code =
         codes[index] ??
         blocks
           .filter(([id]) => id === offerId)
           .map(([, { first, codes }]) => codes[position - first])
-          .find((found) => found !== undefined);
+          .find((match) => match !== undefined);
       if (code === undefined) throw new Error('a pool has no code where its stock says that there is one');
       return code;
     });
@@ -89,7 +89,7 @@ from unnest($2::bigint[], $3::integer[], $4::bytea[]) as block (first_position, 
   });
 }
 
-/** The codes of a pool, block by block, given ones too. */
+/** Reads the codes of a pool, block by block, including issued ones. */
 export async function* readAllCodes(executor: Executor, box: SecretBox, offerId: number): AsyncGenerator<string[]> {
   for (let after = '0'; ; ) {
     const { rows } = await executor.query<BlockRow>(

@@ -1,10 +1,10 @@
-/** The longest code (characters). */
+/** Maximum length of a code, in characters. */
 export const maxCodeLength = 200;
 
-/** Whether a text has characters that no code may have: a line break would end it in a file. */
+/** Control characters, which codes can't contain: a line break would end the code in a file. */
 const control = /\p{Cc}/u;
 
-/** Why a text cannot be a code; null: it can. Blanks around it are not part of it. */
+/** Reason why a text can't be a code, or null. The text is trimmed already. */
 export function refuseCode(code: string): string | null {
   if (code === '') return 'must not be blank';
   if (code.length > maxCodeLength) return `has ${code.length} characters; a code may have ${maxCodeLength}`;

@@ -13,25 +13,27 @@ export const codeSchema = Type.Object(
   { title: 'Coupon' },
 );
 
-/** The same of a user who may have got none. */
+/** The same for a user without a code. */
 export const couponSchema = Type.Union([codeSchema, Type.Null()], {
   description: 'Of offers with codes; null: the user has none, because none was left.',
 });
 
-/** A user's code as answers and webhooks show it; null: the offer has codes, and none was left. */
+/** A user's code in responses and webhooks; null if the offer has codes, but none was left. */
 export type Coupon = Static<typeof couponSchema>;
 
-/** A user who is to get the code of an offer. */
+/** A user who should receive a code of an offer. */
 export type CouponWant = {
   offer: Offer;
   publisherId: number;
   pubUserId: string;
   sessionId: string;
-  /** Of a developer's session, which takes no code. */
+  /** Whether the session is a developer's, which takes no code. */
   dev: boolean;
 };
 
-/** When a code ends that is given now (ISO 8601); null: never. After the end of a pool only its fallback is given. */
+/**
+ * Expiry of a code that is issued now (ISO 8601), or null. After the end of a pool only its fallback code is issued.
+ */
 export function expiryOf(pool: CouponPool | null, nowMs: number): string | null {
   const { validDays = null } = pool ?? {};
   const end = pool?.expiresAt ?? null;

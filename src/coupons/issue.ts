@@ -21,23 +21,23 @@ import {
 } from './rows.ts';
 import { couponContext, fallbackContext } from './seals.ts';
 
-/** A want with the keys of its user, the present one first. `id`: of user and offer. */
+/** A want with the keys of its user, the current one first. `id`: of user and offer. */
 export type Keyed = CouponWant & { userKeys: readonly [string, ...string[]]; id: string };
 
 export type IssueTools = {
   secretBox: SecretBox;
   readCodes: BlockReader;
-  /** The digest that a code is found by. */
+  /** Digest by which a code is found. */
   digestOf: (code: string) => string;
-  /** The digest that it is found by where case or Unicode form differ. */
+  /** Digest by which a code is found if case or Unicode form differ. */
   foldedDigestOf: (code: string) => string;
 };
 
-/** What users have of offers, by the ids of the wants. */
+/** Reads the coupons of users, by the ids of the wants. */
 export async function findOf(executor: Executor, wants: readonly Keyed[]): Promise<Map<string, StoredCoupon>> {
-  const asked = wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
-  const found = new Map((await findCoupons(executor, asked)).map((row) => [`${row.user_key} ${row.offer_id}`, row]));
-  const entries = asked.map(({ userKey, offer, id }) => [id, found.get(`${userKey} ${offer.id}`)] as const);
+  const keys = wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
+  const rowsByKey = new Map((await findCoupons(executor, keys)).map((row) => [`${row.user_key} ${row.offer_id}`, row]));
+  const entries = keys.map(({ userKey, offer, id }) => [id, rowsByKey.get(`${userKey} ${offer.id}`)] as const);
   return new Map(entries.filter((entry): entry is [string, StoredCoupon] => entry[1] !== undefined));
 }
 
@@ -50,15 +50,15 @@ export const toCoupon = (code: string, expiresAt: Date | string | null, { offer 
   terms: offer.coupon?.terms ?? '',
 });
 
-/** Whether a code has ended, or a pool. */
+/** Whether a code or a pool has expired. */
 export const isOver = (expiresAt: Date | null, nowMs: number): boolean =>
   expiresAt !== null && expiresAt.getTime() <= nowMs;
 
 type Issue = { isHold: boolean; nowMs: number };
 
 /**
- * Gives each want a code, or holds one for it: the one its user has, else a new one.
- * @returns the coupons by the ids of the wants; those who got none are missing
+ * Issues a code for each want, or holds one: the user's existing code, or a new one.
+ * @returns the coupons by the ids of the wants; wants without a code are missing
  */
 export async function issueCoupons(
   tools: IssueTools,
@@ -68,12 +68,12 @@ export async function issueCoupons(
 ): Promise<Map<string, Coupon>> {
   const wants = [...new Map(all.map((want) => [want.id, want])).values()];
   const stocks = await lockStock(executor, wants);
-  // Another statement than the lock, so that it sees what the transaction before wrote.
+  // A separate statement after the lock, so that it sees what the previous transaction wrote.
   const existing = await findOf(executor, wants);
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
   const renewed: RenewedHold[] = [];
-  /** Holds of pools that have ended since, and wants whose own code has. */
+  /** Holds of pools that have expired since, and wants whose own code has expired. */
   const lapsed: StoredCoupon[] = [];
   const ended: Keyed[] = [];
   for (const want of wants) {
@@ -145,8 +145,8 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
 type Taking = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
 
 /**
- * The codes of those who have none, as far as there are: own ones, then those whose hold is over, the fallback. A pool
- * that has ended gives its fallback only.
+ * Takes codes for users without one, as far as available: own codes, then those of expired holds, then the fallback. A
+ * pool that has expired provides only its fallback.
  */
 async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: Taking) {
   const codes = new Map<string, string>();
@@ -177,7 +177,7 @@ async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks,
   return codes;
 }
 
-/** The fallback codes of the wants whose pools have one, by the ids of the wants. */
+/** Fallback codes by the ids of the wants, for pools that have one. */
 async function readFallbackCodes(
   { secretBox }: IssueTools,
   executor: Executor,

@@ -9,20 +9,21 @@ import { releaseHolds } from './rows.ts';
 /** Gives codes (docs/reference/perks-and-wallet.md#coupons). Offers without codes must not be asked for. */
 export type CouponIssuer = {
   /**
-   * Gives each user a code, in the transaction of the fact that earns it: one for a user and offer, however often it is
-   * asked for. Locks the stock of the pools, in the order of their offers, to the end of the transaction.
-   * @returns the coupons in the order of `wants`; null where none is left
+   * Issues a code for each user, in the transaction of the fact that earns it. A user gets one code per offer, however
+   * often it is requested. Locks the stock of the pools, in the order of their offers, until the end of the
+   * transaction.
+   * @returns the coupons in the order of `wants`; null if no code is left
    */
   give: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
-  /** Keeps a code for each user until the pool's `holdMinutes` are over. */
+  /** Holds a code for each user for the `holdMinutes` of the pool. */
   hold: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** Ends what is held. */
+  /** Releases held codes. */
   release: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** The coupons that users were given; null where there is none, or it has ended. */
+  /** Finds issued coupons; null if there is none, or it has expired. */
   find: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
 };
 
-/** What developers get in place of a code. */
+/** Code for developers. */
 const testCode = 'TEST-CODE';
 
 type Secrets = { userPepper: string; earlierPeppers: readonly string[] };
@@ -37,41 +38,44 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
     foldedDigestOf: (code) => digestsOf(foldCode(code))[0] as string,
   };
 
-  const keyed = (want: CouponWant): Keyed => {
+  const withKeys = (want: CouponWant): Keyed => {
     const keys = userKeys.allOf(want.publisherId, want.pubUserId) as [string, ...string[]];
     return { ...want, userKeys: keys, id: `${keys[0]} ${want.offer.id}` };
   };
 
-  /** Asks for the coupons of all but developers, whose code is made up. */
-  async function each(wants: readonly CouponWant[], ask: (asked: readonly Keyed[]) => Promise<Map<string, Coupon>>) {
-    const asked = wants.map((want) => (want.dev ? null : keyed(want)));
-    const real = asked.filter((want) => want !== null);
+  /** Runs an operation for all wants except those of developers, who get a test code. */
+  async function forUsers(
+    wants: readonly CouponWant[],
+    ask: (asked: readonly Keyed[]) => Promise<Map<string, Coupon>>,
+  ) {
+    const keyedWants = wants.map((want) => (want.dev ? null : withKeys(want)));
+    const real = keyedWants.filter((want) => want !== null);
     const coupons = real.length === 0 ? new Map<string, Coupon>() : await ask(real);
     return wants.map((want, index) => {
-      const id = asked[index]?.id;
+      const id = keyedWants[index]?.id;
       return id === undefined ? toCoupon(testCode, null, want) : (coupons.get(id) ?? null);
     });
   }
 
   return {
     give: (executor, wants, nowMs) =>
-      each(wants, (asked) => issueCoupons(tools, executor, asked, { isHold: false, nowMs })),
+      forUsers(wants, (keyedWants) => issueCoupons(tools, executor, keyedWants, { isHold: false, nowMs })),
     hold: async (executor, wants, nowMs) => {
-      await each(wants, (asked) => issueCoupons(tools, executor, asked, { isHold: true, nowMs }));
+      await forUsers(wants, (keyedWants) => issueCoupons(tools, executor, keyedWants, { isHold: true, nowMs }));
     },
     release: async (executor, wants, nowMs) => {
-      if (wants.length > 0) await releaseHolds(executor, wants.map(keyed), nowMs);
+      if (wants.length > 0) await releaseHolds(executor, wants.map(withKeys), nowMs);
     },
     find: (executor, wants, nowMs) =>
-      each(wants, async (asked) => {
-        const found = await findOf(executor, asked);
-        const given = asked.filter(({ id }) => {
-          const row = found.get(id);
+      forUsers(wants, async (keyedWants) => {
+        const coupons = await findOf(executor, keyedWants);
+        const issued = keyedWants.filter(({ id }) => {
+          const row = coupons.get(id);
           return row !== undefined && row.held_until === null && !isOver(row.expires_at, nowMs);
         });
         return new Map(
-          given.map((want) => {
-            const row = found.get(want.id) as NonNullable<ReturnType<typeof found.get>>;
+          issued.map((want) => {
+            const row = coupons.get(want.id) as NonNullable<ReturnType<typeof coupons.get>>;
             return [want.id, toCoupon(openCoupon(tools, row), row.expires_at, want)];
           }),
         );
@@ -79,12 +83,12 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   };
 }
 
-/** A code without differences of case and Unicode form: `ｓｐｒｉｎｇ` and `Spring` are equal. */
+/** Normalizes case and Unicode form of a code: `ｓｐｒｉｎｇ` and `Spring` are equal. */
 export const foldCode = (code: string): string => code.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 
-/** Keyed hashes of a code, under the present pepper first, by which its advertiser finds it. */
+/** Keyed hashes of a code, with the current pepper first, by which its advertiser finds it. */
 export function createCodeDigests(config: Secrets): (code: string) => readonly string[] {
   const keys = createUserKeys(config.userPepper, config.earlierPeppers);
-  // No publisher has the id 0, so no user has the digest of a code.
+  // No publisher has the id 0, so no user key equals the digest of a code.
   return (code) => keys.allOf(0, code);
 }

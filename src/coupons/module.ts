@@ -21,10 +21,10 @@ import { applyCouponRetention, eraseCouponsOfSessions, eraseCouponsOfUser, expor
 
 export type Coupons = ReturnType<typeof createCoupons>;
 
-type Needs = { platform: Platform; catalog: Catalog };
+type CouponsDeps = { platform: Platform; catalog: Catalog };
 
 /** Coupon codes of offers: pools of them, who was given which, and whether it was redeemed. */
-export function createCoupons({ platform, catalog }: Needs) {
+export function createCoupons({ platform, catalog }: CouponsDeps) {
   const { pool, secretBox, now } = platform.deps;
   const digestsOf = createCodeDigests(platform.deps.config);
   const service = createCouponService({ pool, secretBox, now, management: catalog.management });
@@ -41,8 +41,8 @@ export function createCoupons({ platform, catalog }: Needs) {
   };
   const card = async (context: PublisherContext, offerId: number, refused?: Refused): Promise<Html> => {
     const [stock] = await readStock(pool, offerId, now());
-    const shown = { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock };
-    return couponCard(context, shown, refused);
+    const state = { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock };
+    return couponCard(context, state, refused);
   };
   return {
     name: 'coupons',

@@ -14,7 +14,7 @@ import { fallbackContext } from './seals.ts';
 const isoPattern = '^20\\d\\d-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?(Z|[+-][01]\\d:[0-5]\\d)$';
 const timeProblem = 'must be a time such as 2031-01-31T12:00:00Z';
 
-/** What a publisher sets of a pool. */
+/** Settings of a pool. */
 export const poolInput = Type.Object(
   {
     give_at: Type.Union([Type.Literal('wrap'), Type.Literal('save'), Type.Literal('click')], {
@@ -33,7 +33,7 @@ export const poolInput = Type.Object(
 
 type PoolInput = Partial<Static<typeof poolInput>>;
 
-/** A pool as answers show it: its fallback code is a secret. */
+/** A pool in responses, without its fallback code, which is secret. */
 export const poolView = Type.Object(
   {
     offer_id: Type.Integer(),
@@ -62,9 +62,9 @@ const auditedAs: { name: string; key: 'id' | 'name' | 'key' } = { name: 'coupon-
 
 const noSuch = (noun: string): AppError => new AppError('resource_not_found', { message: `${noun} not found.` });
 
-/** The id of one of the publisher's offers. @throws AppError resource_not_found */
-export async function requireOffer({ executor, publisherId }: Work, given: string): Promise<number> {
-  const id = /^[1-9]\d{0,8}$/.test(given) ? Number(given) : 0;
+/** Returns the id of one of the publisher's offers. @throws AppError resource_not_found */
+export async function requireOffer({ executor, publisherId }: Work, text: string): Promise<number> {
+  const id = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
   const { rowCount } = await executor.query(
     'select from offers where id = $1 and publisher_id = $2 and deleted_at is null',
     [id, publisherId],
@@ -75,7 +75,7 @@ export async function requireOffer({ executor, publisherId }: Work, given: strin
 
 type PoolRow = Omit<PoolView, 'expires_at' | 'paused_since'> & { expires_at: Date | null; paused_since: Date | null };
 
-/** @returns null: the offer has no codes */
+/** @returns null if the offer has no codes */
 export async function findPool(executor: Executor, offerId: number): Promise<PoolView | null> {
   const { rows } = await executor.query<PoolRow>(
     `select offer_id, case when shared_code is null then 'codes' else 'shared' end as kind, shared_code, give_at, terms,
@@ -97,7 +97,7 @@ export async function requirePool(executor: Executor, offerId: number): Promise<
   return pool;
 }
 
-/** Makes a pool without codes, which pauses the offer. @returns whether it is new */
+/** Creates a pool without codes, which pauses the offer. @returns whether it is new */
 export async function ensurePool(work: Work, offerId: number): Promise<boolean> {
   const { executor, publisherId, nowMs } = work;
   const { rowCount } = await executor.query(
@@ -116,20 +116,20 @@ export async function ensurePool(work: Work, offerId: number): Promise<boolean> 
 
 const isPast = (time: string, nowMs: number): boolean => (timeOf(time) ?? Number.NaN) <= nowMs;
 
-/** A form sends the end of a pool back as it was. */
+/** Whether a form sent the stored expiry back unchanged. */
 const isSameTime = (time: string, stored: string | null): boolean =>
   stored !== null && timeOf(time) === Date.parse(stored);
 
 /**
- * Changes the settings that the body has. An end in the past is refused, unless it is the present one.
+ * Changes the settings in the body. An expiry in the past is refused unless it is the current one.
  * @throws AppError invalid_request, resource_not_found
  */
-export async function changePool(work: Work, box: SecretBox, offerId: number, given: unknown): Promise<PoolView> {
+export async function changePool(work: Work, box: SecretBox, offerId: number, body: unknown): Promise<PoolView> {
   const { executor, nowMs } = work;
-  if (typeof given !== 'object' || given === null)
+  if (typeof body !== 'object' || body === null)
     throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
-  const details = checkValue(Type.Partial(poolInput, { additionalProperties: false }), given);
-  const input = given as PoolInput;
+  const details = checkValue(Type.Partial(poolInput, { additionalProperties: false }), body);
+  const input = body as PoolInput;
   const fallback = details.length === 0 ? input.fallback_code?.trim() : undefined;
   const refused = fallback === undefined ? null : refuseCode(fallback);
   if (refused !== null) details.push({ path: '/fallback_code', message: refused });
@@ -157,7 +157,7 @@ export async function changePool(work: Work, box: SecretBox, offerId: number, gi
   return after;
 }
 
-/** Gives the pool one code for all users. @throws AppError conflict while it has codes of single users */
+/** Gives the pool a shared code for all users. @throws AppError conflict while it has codes for single users */
 export async function shareCode(work: Work, offerId: number, code: string): Promise<void> {
   const before = await requirePool(work.executor, offerId);
   const { rows } = await work.executor.query<{ left: string }>(
@@ -171,14 +171,14 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));
 }
 
-/** Removes a pool with all its codes; users keep what they were given until its retention ends. */
+/** Removes a pool with all its codes; users keep their codes until the end of the retention. */
 export async function removePool(work: Work, offerId: number): Promise<void> {
   const before = await requirePool(work.executor, offerId);
   await work.executor.query('delete from coupon_pools where offer_id = $1', [offerId]);
   await auditPool(work, offerId, before, null);
 }
 
-/** Pauses the offer of a pool that has nothing to give, or has ended; ends that where it has something to give. */
+/** Pauses the offer of a pool without codes, or with an expired pool; resumes it when codes are available. */
 export async function markStock(executor: Executor, offerId: number | null, nowMs: number): Promise<void> {
   await executor.query(
     `with state as (
@@ -204,10 +204,10 @@ async function auditPool(work: Work, offerId: number, before: PoolView | null, a
   await audit(work, { resource: auditedAs, action, before: viewOf(before), after: viewOf(after) });
 }
 
-/** Writes down that codes came or went. */
+/** Writes an audit entry for added or removed codes. */
 export async function auditCodes(work: Work, offerId: number, changes: { added?: number; removed?: number }) {
   const zeros = Object.fromEntries(Object.keys(changes).map((name) => [`codes_${name}`, 0]));
-  const named = Object.fromEntries(Object.entries(changes).map(([name, count]) => [`codes_${name}`, count]));
+  const counts = Object.fromEntries(Object.entries(changes).map(([name, count]) => [`codes_${name}`, count]));
   const before = { id: offerId, ...zeros };
-  await audit(work, { resource: auditedAs, action: 'update', before, after: { id: offerId, ...named } });
+  await audit(work, { resource: auditedAs, action: 'update', before, after: { id: offerId, ...counts } });
 }

@@ -7,7 +7,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { maxCodeLength } from './code-text.ts';
 import { foldCode } from './issuer.ts';
 
-/** What became of a code at its advertiser. */
+/** Status of a code at its advertiser. */
 export type Redemption = 'redeemed' | 'cancelled';
 
 const text = (maxLength: number, description: string) => Type.String({ maxLength, description });
@@ -40,10 +40,10 @@ export type RedemptionDeps = {
 };
 
 /**
- * Records what an advertiser reports; a repeat changes nothing. The exact code comes first, then the only one that is
- * equal when case and Unicode form are ignored, because shops keep codes in lower case. The signature is checked first,
- * so that nobody can find codes by trying.
- * @throws AppError invalid_signature; coupon_not_found; conflict for a code of all users, or one that was cancelled
+ * Records a reported redemption; repeating it changes nothing. It first looks for the exact code, then for a single
+ * code that is equal without case and Unicode form, because shops store codes in lower case. The signature is checked
+ * first, so that codes can't be found by trial.
+ * @throws AppError invalid_signature; coupon_not_found; conflict for a shared code, or a cancelled one
  */
 export async function recordRedemption(
   { pool, secretBox, digestsOf, now }: RedemptionDeps,
@@ -66,15 +66,15 @@ export async function recordRedemption(
     text: recordSql,
     values: [offerId, digestsOf(code), advertiserId, status === 'redeemed', new Date(now()), digestsOf(foldCode(code))],
   });
-  const { found = 0, was = null, changed = 0 } = rows[0] ?? {};
-  if (found === 0) throw new AppError('coupon_not_found');
-  if (found > 1) throw new AppError('conflict', { message: 'Several users have this code.' });
+  const { found: matchCount = 0, was = null, changed = 0 } = rows[0] ?? {};
+  if (matchCount === 0) throw new AppError('coupon_not_found');
+  if (matchCount > 1) throw new AppError('conflict', { message: 'Several users have this code.' });
   if (status === 'redeemed' && was === 'cancelled')
     throw new AppError('conflict', { message: 'The code was cancelled.' });
   return { offer_id: offerId, status, changed: changed > 0 };
 }
 
-/** $4: whether it was redeemed; else it was cancelled, which takes a redemption back. */
+/** $4: true for redeemed, false for cancelled, which reverts a redemption. */
 const recordSql = `with exact as (
   select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
   from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id

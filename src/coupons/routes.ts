@@ -70,7 +70,7 @@ const errors = errorAnswers(400, 401, 403, 404);
 function codeRoutes(app: App, { http, service }: RouteDeps): void {
   const hooks = requirePermission(http, 'offers/management');
   app.register(async (uploads: App) => {
-    // A file is read once it is known who sends it.
+    // Parse the file only after the sender is authenticated.
     uploads.addContentTypeParser(['text/csv', 'text/plain'], (_request, payload, done) => done(null, payload));
     const schema = {
       ...shared,

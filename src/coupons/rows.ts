@@ -2,7 +2,7 @@ import type { CouponPool } from '../catalog/coupon-pool.ts';
 import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
-/** The stock of a pool while its row is locked (codes). `isOwn`: each user gets an own code. */
+/** Stock of a pool while its row is locked, in codes. `isOwn`: each user gets their own code. */
 export type Stock = {
   offerId: number;
   next: number;
@@ -10,13 +10,13 @@ export type Stock = {
   given: number;
   held: number;
   isOwn: boolean;
-  /** End of the pool; null: none. */
+  /** Expiry of the pool, or null. */
   expiresAt: Date | null;
 };
 
 type OfOffer = { offer: { id: number; coupon: CouponPool | null } };
 
-/** Locks the stocks in the order of their offers, so that two transactions cannot deadlock. */
+/** Locks the stocks in the order of their offers, so that two transactions can't deadlock. */
 export async function lockStock(executor: Executor, wants: readonly OfOffer[]): Promise<Map<number, Stock>> {
   const own = new Map(wants.map(({ offer }) => [offer.id, offer.coupon?.sharedCode === null]));
   const { rows } = await executor.query<
@@ -46,7 +46,7 @@ where s.offer_id = any($1::integer[]) order by s.offer_id for no key update of s
 
 type StockColumn = 'next_position' | 'last_position' | 'given' | 'held';
 
-/** A user's code as it is stored. */
+/** A stored code of a user. */
 export type StoredCoupon = {
   user_key: string;
   offer_id: number;
@@ -59,16 +59,16 @@ const storedColumns = 'user_key, offer_id, sealed, expires_at, held_until';
 
 export async function findCoupons(
   executor: Executor,
-  asked: readonly ({ userKey: string } & OfOffer)[],
+  keys: readonly ({ userKey: string } & OfOffer)[],
 ): Promise<StoredCoupon[]> {
   const { rows } = await executor.query<StoredCoupon>({
     name: 'find_coupons',
-    // A look-up for each, whatever the planner believes of a table that grows fast.
+    // One lookup for each key, whatever the planner assumes about a table that grows fast.
     text: `select c.* from unnest($1::uuid[], $2::integer[]) as asked (user_key, offer_id)
 cross join lateral (
   select ${storedColumns} from coupons where user_key = asked.user_key and offer_id = asked.offer_id limit 1
 ) c`,
-    values: [uuids(asked, ({ userKey }) => userKey), integers(asked, ({ offer }) => offer.id)],
+    values: [uuids(keys, ({ userKey }) => userKey), integers(keys, ({ offer }) => offer.id)],
   });
   return rows;
 }
@@ -85,7 +85,7 @@ export type NewCoupon = {
   heldUntilMs: number | null;
 };
 
-/** Stores new coupons, if any, and the stocks that they were taken from, which are locked. */
+/** Stores new coupons, if any, and the locked stocks from which they were taken. */
 export async function writeCoupons(
   executor: Executor,
   { coupons, stocks }: { coupons: readonly NewCoupon[]; stocks: readonly Stock[] },
@@ -121,13 +121,13 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
   });
 }
 
-/** A held code that its user earns. */
+/** A held code that its user has earned. */
 export type Confirmed = { userKey: string; offerId: number; sessionId: string; expiresAt: string | Date | null };
 
 const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
 
-/** Makes held codes given ones. */
-export async function confirmHolds(executor: Executor, held: readonly Confirmed[], nowMs: number): Promise<void> {
+/** Converts held codes to issued ones. */
+export async function confirmHolds(executor: Executor, holds: readonly Confirmed[], nowMs: number): Promise<void> {
   await executor.query({
     name: 'confirm_coupon_holds',
     text: `update coupons c set held_until = null, given_at = $5::timestamptz, session_id = h.session_id,
@@ -135,19 +135,19 @@ export async function confirmHolds(executor: Executor, held: readonly Confirmed[
 from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::timestamptz[]) as h (user_key, offer_id, session_id, expires_at)
 where c.user_key = h.user_key and c.offer_id = h.offer_id`,
     values: [
-      uuids(held, ({ userKey }) => userKey),
-      integers(held, ({ offerId }) => offerId),
-      uuids(held, ({ sessionId }) => sessionId),
-      timestamps(held, ({ expiresAt }) => timeOf(expiresAt)),
+      uuids(holds, ({ userKey }) => userKey),
+      integers(holds, ({ offerId }) => offerId),
+      uuids(holds, ({ sessionId }) => sessionId),
+      timestamps(holds, ({ expiresAt }) => timeOf(expiresAt)),
       new Date(nowMs),
     ],
   });
 }
 
-/** A hold that begins anew. */
+/** A hold that starts again. */
 export type RenewedHold = { userKey: string; offerId: number; heldUntilMs: number };
 
-/** The stock must be locked. */
+/** Renews holds. The stock must be locked. */
 export async function renewHolds(executor: Executor, holds: readonly RenewedHold[]): Promise<void> {
   await executor.query({
     name: 'renew_coupon_holds',
@@ -162,7 +162,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id`,
   });
 }
 
-/** Takes a code away whose hold is over; null: there is none. The stock must be locked. */
+/** Takes a code whose hold has expired, or returns null. The stock must be locked. */
 export async function takeExpiredHold(
   executor: Executor,
   offerId: number,
@@ -180,7 +180,7 @@ export async function takeExpiredHold(
   return rows[0] ?? null;
 }
 
-/** Deletes held codes. The stock must be locked, and its count of held codes is the caller's to change. */
+/** Deletes held codes. The stock must be locked, and the caller must adjust its number of held codes. */
 export async function deleteHolds(
   executor: Executor,
   holds: readonly { user_key: string; offer_id: number }[],
@@ -193,7 +193,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id and c.held_until is no
   });
 }
 
-/** Ends holds: anyone may get these codes from now on. */
+/** Releases held codes, which are then available to anyone. */
 export async function releaseHolds(
   executor: Executor,
   wants: readonly (OfOffer & { userKeys: readonly string[] })[],

@@ -5,12 +5,12 @@ const contextOf =
   (key: readonly unknown[]): string =>
     `${purpose} ${key.join(' ')}`;
 
-/** What codes are sealed for: `user_key offer_id`, `offer_id first_position`, `offer_id`. */
+/** Contexts of sealed codes: `user_key offer_id`, `offer_id first_position`, `offer_id`. */
 export const couponContext = contextOf('coupon');
 export const blockContext = contextOf('coupon-block');
 export const fallbackContext = contextOf('coupon-fallback');
 
-/** Every place where codes are stored. */
+/** All columns with codes. */
 export const sealedCodes = [
   sealedColumn({ table: 'coupons', column: 'sealed', key: ['user_key', 'offer_id'], context: couponContext }),
   sealedColumn({

@@ -27,10 +27,13 @@ import {
 } from './pools.ts';
 import { noStock, readStock, removeUngiven, type StockView } from './stock.ts';
 
-/** The largest file of a call (bytes): four million codes of 15 characters. */
+/** Maximum file size of a call, in bytes: four million codes of 15 characters. */
 export const maxUploadBytes = 64 * 1024 * 1024;
 
-/** Codes that a call makes (count), and how many there must be of a pattern for each: fewer are guessed. */
+/**
+ * Maximum number of generated codes in a call, and required number of possible codes per generated code: with fewer,
+ * codes can be guessed.
+ */
 const maxMade = 1_000_000;
 const minChoice = 10;
 
@@ -38,19 +41,19 @@ type LoadedView = StockView & {
   added: number;
   duplicate_count: number;
   duplicates: Loaded['named'];
-  /** Rows of a file that were refused. */
+  /** Number of refused rows of a file. */
   bad: number;
   errors: DryRunView['errors'];
   warnings: FileWarning[];
 };
 
-/** What publishers do with the codes of an offer; `id` as the call names it. Errors: resource_not_found. */
+/** Operations on the codes of an offer; `id` as in the call. Errors: resource_not_found. */
 export type CouponService = {
-  /** @param given the fields of a body. Errors: invalid_request, conflict */
+  /** @param given fields of the body. Errors: invalid_request, conflict */
   add: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<LoadedView>;
   /** Adds the codes of a file. Errors: ambiguous_header, unknown_header, invalid_request, conflict */
   addFile: (actor: Actor, publisherId: number, id: string, bytes: Buffer, options: FileOptions) => Promise<LoadedView>;
-  /** Describes what `addFile` would do. */
+  /** Returns what `addFile` would do. */
   checkFile: (
     actor: Actor,
     publisherId: number,
@@ -95,13 +98,13 @@ export function createCouponService(deps: LoadDeps & { management: Management })
         return load(actor, publisherId, id, { lines: linesOf(codes), total: codes.length, path });
       }
       const { pattern, count } = input;
-      const made = await load(actor, publisherId, id, {
+      const loaded = await load(actor, publisherId, id, {
         lines: makeCodes(pattern),
         total: count,
         wanted: count,
         path: () => '/pattern',
       });
-      return { ...made, warnings: weakPattern(pattern, made.total) };
+      return { ...loaded, warnings: weakPattern(pattern, loaded.total) };
     },
     addFile: (actor, publisherId, id, bytes, options) => addFile(deps, { actor, publisherId, id }, bytes, options),
     checkFile: async (actor, publisherId, id, bytes, options) => {
@@ -161,7 +164,7 @@ async function addFile(deps: ServiceDeps, call: Call, bytes: Buffer, options: Fi
 
 const noFile = { bad: 0, errors: [], warnings: [] };
 
-/** @param codes how many codes of the pool can be guessed (count) */
+/** @param codes number of guessable codes of the pool */
 function weakPattern(pattern: string, codes: number): FileWarning[] {
   const odds = Math.floor(codesOf(pattern) / codes);
   if (odds >= safeOdds) return [];
@@ -171,7 +174,7 @@ function weakPattern(pattern: string, codes: number): FileWarning[] {
 
 type Call = { actor: Actor; publisherId: number; id: string };
 
-/** Loads outside of the call's transaction, which would keep others from changing the catalogue for seconds. */
+/** Loads codes outside of the call's transaction, which would block changes of the catalogue for seconds. */
 async function addCodes(
   deps: LoadDeps & { management: Management },
   { actor, publisherId, id }: Call,
@@ -194,7 +197,7 @@ async function addCodes(
       return { ...(await stockOf(work, offerId)), added, duplicate_count: duplicates, duplicates: named, ...noFile };
     });
   } catch (err) {
-    // A pool that never had a code would pause the offer.
+    // A pool without codes would pause the offer.
     if (isNew) await management.write(actor, publisherId, (work) => removePool(work, offerId)).catch(() => {});
     throw err;
   }
@@ -219,13 +222,13 @@ type Input = { codes: string[] } | { shared: string } | { pattern: string; count
 const names = ['codes', 'shared', 'pattern', 'count'];
 
 /** @throws AppError invalid_request */
-function readInput(given: unknown): Input {
-  const body = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
+function readInput(requestBody: unknown): Input {
+  const body = (typeof requestBody === 'object' && requestBody !== null ? requestBody : {}) as Record<string, unknown>;
   const details: ErrorDetail[] = Object.keys(body)
     .filter((name) => !names.includes(name))
     .map((name) => ({ path: `/${name}`, message: 'is no field of this call' }));
   const { codes, shared, pattern, count } = body;
-  if ([codes, shared, pattern].filter((one) => one !== undefined).length !== 1)
+  if ([codes, shared, pattern].filter((value) => value !== undefined).length !== 1)
     details.push({ path: '/', message: 'must have one of codes, shared, and pattern with count' });
   if (details.length > 0) throw invalid(details);
   if (codes !== undefined) return { codes: readList(codes) };

@@ -5,7 +5,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { openBlock } from './blocks.ts';
 import { blockContext } from './seals.ts';
 
-/** The counts of a pool, as answers show them. */
+/** Counts of a pool in responses. */
 export const stockView = Type.Object(
   {
     total: Type.Integer({ description: 'Given, held and left.' }),
@@ -39,7 +39,7 @@ export type StockView = {
   loading: { received: number; total: number } | null;
 };
 
-/** Of an offer that has no codes. */
+/** Coupon stock of an offer without a pool. */
 export const noStock: StockView = {
   total: 0,
   given: 0,
@@ -73,7 +73,7 @@ type StockRow = {
   lines: string | null;
 };
 
-/** A pool with its counts; `supply` is another one after codes were added, and never one that was there before. */
+/** A pool with its counts; `supply` changes when codes are added, and never returns to an earlier value. */
 export type PoolStock = {
   offerId: number;
   publisherId: number;
@@ -83,10 +83,10 @@ export type PoolStock = {
   view: StockView;
 };
 
-/** Progress that is older than this belongs to a process that has ended (milliseconds). */
+/** Age, in milliseconds, from which progress belongs to a process that has ended. */
 const loadSeenMs = 60_000;
 
-/** The counts of one pool, or of all. */
+/** Counts of one pool, or of all. */
 export async function readStock(executor: Executor, offerId: number | null, nowMs: number): Promise<PoolStock[]> {
   const { rows } = await executor.query<StockRow>(
     `select p.offer_id, p.publisher_id, p.shared_code is not null as is_shared, p.drained_at is not null as paused,
@@ -112,7 +112,7 @@ export async function readStock(executor: Executor, offerId: number | null, nowM
   }));
 }
 
-/** Less of a day than this says nothing of its rate (milliseconds). */
+/** Minimum part of a day for an estimate of its rate, in milliseconds. */
 const minRateMs = hourMs;
 
 function viewOf(row: StockRow, nowMs: number): StockView {
@@ -138,7 +138,7 @@ function viewOf(row: StockRow, nowMs: number): StockView {
   };
 }
 
-/** Begins a new day of the rate. */
+/** Starts a new day of the rate. */
 export async function beginDay(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update coupon_stock set given_before = given, day = $1::date
@@ -150,9 +150,9 @@ export async function beginDay(executor: Executor, nowMs: number): Promise<void>
 }
 
 /**
- * Removes the codes of a pool that were not given: their positions are skipped for good. The block that codes were
- * being given from keeps those that were.
- * @returns how many were removed
+ * Removes the codes of a pool that were not issued, and skips their positions for good. The current block keeps the
+ * issued codes.
+ * @returns number of removed codes
  */
 export async function removeUngiven(
   executor: Executor,
@@ -176,14 +176,14 @@ export async function removeUngiven(
     [offerId, next],
   );
   for (const row of cut) {
-    const kept = openBlock(box, row).slice(0, next - Number(row.first_position));
+    const issuedCodes = openBlock(box, row).slice(0, next - Number(row.first_position));
     await executor.query(
       'update coupon_blocks set sealed = $3, size = $4 where offer_id = $1 and first_position = $2',
       [
         offerId,
         row.first_position,
-        box.seal(kept.join('\n'), blockContext([offerId, row.first_position])),
-        kept.length,
+        box.seal(issuedCodes.join('\n'), blockContext([offerId, row.first_position])),
+        issuedCodes.length,
       ],
     );
   }

@@ -4,26 +4,30 @@ import type { Theme } from '../catalog/types.ts';
 import type { ArmRules } from '../decision/types.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 
-/** The arm of an experiment that a request falls to; null: outside, where those outside are its control. */
+/**
+ * Arm of a request in an experiment; null: outside of the experiment, which is its control if there is no control arm.
+ */
 type Membership = { experiment: Experiment; arm: Arm | null };
 
-/** What the session of a request stores of its experiments: id, version, key and arm of each, and the user's unit. */
+/** Experiments stored with a session: id, version, key and arm of each, and the user's unit. */
 export type StoredExperiments = {
-  /** Whose sums the session counts for: the keyed hash of `pub_user_id`, else of `ad_fp`; absent: the session's. */
+  /**
+   * Key whose sums the session counts for: the keyed hash of `pub_user_id`, or of `ad_fp`. Absent: the session itself.
+   */
   unit?: string;
-  /** Its keys under earlier peppers, while they are rotated. */
+  /** Keys of the unit under earlier peppers, during a rotation. */
   earlier?: readonly string[];
   arms: readonly [id: number, version: number, key: string, arm: string | null][];
 };
 
-/** What of it publishers are told: nothing of experiments that the session was outside of. */
+/** Arms that publishers see, without experiments that the session was outside of. */
 export const announcedOf = (arms: StoredExperiments['arms']): { key: string; arm: string }[] =>
   arms.flatMap(([, , key, arm]) => (arm === null ? [] : { key, arm }));
 
-/** Longest name of a custom attribute. */
+/** Maximum length of the name of a custom attribute. */
 const maxNameLength = 64;
 
-/** The arms as custom attributes beside those of the request: so reports, exports and conditions know them. */
+/** Adds the arms to the custom attributes of a request, so that reports, exports and conditions can use them. */
 export const withArms = (custom: ReadonlyMap<string, string>, { announced }: Assigned): ReadonlyMap<string, string> =>
   announced.length === 0
     ? custom
@@ -34,34 +38,34 @@ export const withArms = (custom: ReadonlyMap<string, string>, { announced }: Ass
           .filter(([name]) => name.length <= maxNameLength),
       ]);
 
-/** What the experiments of a request change in its answer. */
+/** Effects of experiments on a response. */
 export type Assigned = {
-  /** As answers and webhooks have it. */
+  /** Arms in responses and webhooks. */
   announced: readonly { key: string; arm: string }[];
   stored: StoredExperiments;
   theme: Theme | null;
   labels: Readonly<Record<string, string>> | null;
-  /** Offers of an answer; null: as without experiments. */
+  /** Number of offers in a response, or null without a change. */
   count: number | null;
-  /** What decisions see of it beside that; null: nothing. */
+  /** Other rules for the decision, or null. */
   rules: ArmRules | null;
-  /** Nothing is shown. */
+  /** Whether nothing is shown. */
   isHeldOut: boolean;
 };
 
-/** The user of a request, at a moment. */
+/** The user of a request, at a time. */
 export type Subject = {
   /**
-   * What is hashed: the identifier of the user as the publisher sends it, and for no other purpose. It is the same on
-   * every device and under every pepper; where there is none, a text of the session.
+   * Text to hash, used for no other purpose: the user identifier as the publisher sends it. It is the same on every
+   * device and with every pepper. Without an identifier, it is a text of the session.
    */
   subject: string;
-  /** The keys of whose sums the session counts for, the present one first; none: its own. */
+  /** Keys whose sums the session counts for, the current one first; empty for the session itself. */
   unitKeys: readonly string[];
   nowMs: number;
 };
 
-/** @param keysOf keyed hashes of an identifier, the present one first */
+/** @param keysOf returns keyed hashes of an identifier, the current one first */
 export function subjectOf(
   { pubUserId, adFp }: { pubUserId: string | null; adFp: string | null },
   keysOf: (identifier: string) => readonly string[],
@@ -73,25 +77,25 @@ export function subjectOf(
 
 type AssignmentRequest = Subject & {
   publisher: { themes: ReadonlyMap<number, Theme> };
-  /** As it would be without experiments. */
+  /** Theme without experiments. */
   theme: Theme | null;
   placement: string;
-  /** Arms that a test names, by experiment; null: none. */
+  /** Arms selected for a test, by experiment, or null. */
   named: ReadonlyMap<string, string> | null;
 };
 
-/** The slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
+/** Slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
 export const slotOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(0, 12), 16) % experimentSlots;
 
 /**
- * When a user comes into an experiment that grows: from the share on that is above this, 0 to 1. The next 48 bits of
- * the same hash, so that all arms grow alike.
+ * Share, from 0 to 1, above which a user joins an experiment that ramps up. It uses the next 48 bits of the same hash,
+ * so that all arms grow at the same rate.
  */
 const turnOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(12, 24), 16) / 2 ** 48;
 
-/** The arm of a user; null: outside. */
+/** Arm of a user, or null outside of the experiment. */
 function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | null {
   const slot = slotOf(salt, subject);
   const slots = allocation.find(({ from, to }) => slot >= from && slot < to);
@@ -106,8 +110,8 @@ export function assign(experiments: readonly Experiment[], request: AssignmentRe
   for (const experiment of experiments) {
     const { key, salt, startMs, endMs, placements, arms, control, ramp } = experiment;
     if (placements !== null && !placements.has(request.placement)) continue;
-    const named = arms.get(request.named?.get(key) ?? '');
-    if (named !== undefined) memberships.push({ experiment, arm: named });
+    const testArm = arms.get(request.named?.get(key) ?? '');
+    if (testArm !== undefined) memberships.push({ experiment, arm: testArm });
     else if (request.nowMs >= startMs && request.nowMs < endMs) {
       if (ramp !== null && turnOf(salt, request.subject) >= admittedShare(ramp, request.nowMs)) continue;
       const arm = armOf(experiment, request.subject);
@@ -150,30 +154,30 @@ function assignedOf(memberships: readonly Membership[], { publisher, theme, unit
 }
 
 const mergedOf = (memberships: readonly Membership[], name: 'settings' | 'labels'): Fields | null => {
-  const found = memberships
+  const changes = memberships
     .map(({ arm }): Fields | undefined => arm?.changes[name])
     .filter((fields) => fields !== undefined);
-  return found.length === 0 ? null : found.reduce(merge, {});
+  return changes.length === 0 ? null : changes.reduce(merge, {});
 };
 
-/** Themes as arms change them. A new snapshot has new themes. */
+/** Themes with the changes of arms. A new snapshot has new themes. */
 const variants = new WeakMap<Theme, Map<string, Theme>>();
-/** Of one theme (count); they are made again. */
+/** Maximum number of variants of a theme; the oldest are dropped and built again. */
 const maxVariants = 500;
 
 function themeOf(theme: Theme | null, memberships: readonly Membership[]): Theme | null {
   const settings = mergedOf(memberships, 'settings');
   if (theme === null || settings === null) return theme;
-  let known = variants.get(theme);
-  if (known === undefined || known.size >= maxVariants) {
-    known = new Map();
-    variants.set(theme, known);
+  let themeVariants = variants.get(theme);
+  if (themeVariants === undefined || themeVariants.size >= maxVariants) {
+    themeVariants = new Map();
+    variants.set(theme, themeVariants);
   }
   const key = memberships.map(({ experiment: { id, version }, arm }) => `${id} ${version} ${arm?.key}`).join(' ');
-  let variant = known.get(key);
+  let variant = themeVariants.get(key);
   if (variant === undefined) {
     variant = { ...theme, settings: merge(theme.settings, settings) };
-    known.set(key, variant);
+    themeVariants.set(key, variant);
   }
   return variant;
 }

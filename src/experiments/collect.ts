@@ -11,13 +11,13 @@ import {
   setCurrenciesSql,
 } from './sums/statements.ts';
 
-/** Transactions of one run (count). */
+/** Maximum number of transactions per run. */
 const maxTransactions = 200_000n;
 
 /**
- * Adds what was committed since the last run to the sums of users, exactly once: sums, and where the run ended, are one
- * transaction under an advisory lock. Any number of processes may try.
- * @returns whether it reached the end; null: another process is at it
+ * Adds what was committed since the last run to the sums of users, exactly once: the sums and the end of the run are
+ * written in one transaction under an advisory lock. Several processes may try.
+ * @returns whether it reached the end, or null if another process holds the lock
  */
 export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   transaction(pool, async (executor) => {
@@ -27,9 +27,9 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
     );
     if (locks[0]?.locked !== true) return null;
     const { from, end, any, restored } = await readProgress(executor);
-    // What a restored database had is collected at the start, up to that transaction: it may not be the last yet.
+    // The start of a restored database collects its rows up to that transaction, which may not be the last one yet.
     if (BigInt(end) <= BigInt(from) && !restored) return true;
-    // Without experiments no session was in one: nothing is read.
+    // Without experiments, no session was in one, so skip reading.
     const to = any && BigInt(end) - BigInt(from) > maxTransactions ? String(BigInt(from) + maxTransactions) : end;
     if (any && !restored) await addRows(executor, from, to);
     await executor.query('update experiment_progress set until_xid = $1::xid8', [to]);
@@ -37,8 +37,8 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   });
 
 /**
- * Adds what was in a dump and not collected yet to the sums: in the transaction that renumbers its rows, before it
- * does. From there on no earlier row is collected.
+ * Adds rows of a dump that were not collected yet to the sums. Runs in the transaction that renumbers the rows, before
+ * it does so. Later runs collect no earlier row.
  */
 export async function collectRestored(executor: Executor): Promise<void> {
   const { from, any } = await readProgress(executor);
@@ -48,12 +48,12 @@ export async function collectRestored(executor: Executor): Promise<void> {
   );
 }
 
-/** Of the largest number. */
+/** Largest possible transaction id. */
 const lastXid = String(2n ** 64n - 1n);
 
-/** Adds rows of transactions from one on, before another. */
+/** Adds rows of transactions from one (inclusive) to another (exclusive). */
 async function addRows(executor: Executor, from: string, to: string): Promise<void> {
-  // Found by the index of new rows, never by reading a table from end to end.
+  // Rows must be found by the index of new rows, never by a full table scan.
   await executor.query('set local enable_seqscan = off; set local jit = off');
   await executor.query(setCurrenciesSql);
   const added = [addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql, addOwnEventsSql];
@@ -64,8 +64,8 @@ async function addRows(executor: Executor, from: string, to: string): Promise<vo
 type Progress = { from: string; end: string; any: boolean; restored: boolean };
 
 /**
- * `end`: all transactions before it have ended. `any`: there are experiments. `restored`: numbers began anew since, in
- * the cluster that a dump was restored into.
+ * `end`: all transactions before it have ended. `any`: whether there are experiments. `restored`: whether transaction
+ * ids started again since then, in a cluster that a dump was restored into.
  */
 async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<Progress>(

@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Experiments, as the management API has them. */
+/** Commands for experiments, based on the management API. */
 export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments list',

@@ -18,15 +18,15 @@ import { experimentPages } from './pages/pages.ts';
 import { deleteSumsOfUsers, recordPoints } from './report/over-time.ts';
 import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
 
-/** How far the end of a day may lie behind what is written down of it. */
+/** Interval between two records of an experiment's results, in milliseconds. */
 const pointsEveryMs = 600_000;
 
 export type Experiments = ReturnType<typeof createExperiments>;
 
-type Needs = { platform: Platform; catalog: Catalog };
+type ExperimentsDeps = { platform: Platform; catalog: Catalog };
 
 /** Experiments: who of a publisher's users is shown what, and what that adds. */
-export function createExperiments({ platform }: Needs) {
+export function createExperiments({ platform }: ExperimentsDeps) {
   const { pool, dbHealth, config, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const userKeyMark = pepperMark(config.userPepper);
@@ -84,7 +84,7 @@ const navigation: readonly NavEntry[] = [
   },
 ];
 
-/** Outcomes are kept as long as sessions; sums of users as long after the end of their experiment. */
+/** Outcomes are kept as long as sessions; sums of users are kept as long after the end of their experiment. */
 const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const before = new Date(nowMs - retentionRawDays * dayMs);
   const outcomes = await pool.query('delete from own_outcomes where at < $1', [before]);

@@ -6,7 +6,7 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 
-/** A publisher's own outcome of a user. */
+/** A user's outcome reported by the publisher. */
 export type Outcome = {
   publisherId: number;
   id: string;
@@ -17,24 +17,26 @@ export type Outcome = {
   atMs: number;
 };
 
-/** How far back an outcome may be, and how far a clock may be ahead (milliseconds). */
+/** Maximum age of an outcome, and maximum clock difference into the future, in milliseconds. */
 const oldestMs = 30 * dayMs;
 const aheadMs = hourMs;
 
-/** Of one outcome, in either direction: what is beyond is a mistake, such as cents for euros many times over. */
+/** Maximum value of an outcome in either direction. A larger one is a mistake, such as cents instead of euros. */
 export const maxOutcomeValue = 1_000_000;
 
-/** Why an outcome cannot be of this time; null: it can. */
+/** Reason why an outcome can't have this time, or null. */
 export function timeProblemOf(atMs: number, nowMs: number): string | null {
   if (Number.isNaN(atMs)) return 'must be a time such as 2030-01-31T12:00:00Z';
   if (atMs < nowMs - oldestMs) return 'must be of the last 30 days';
   return atMs > nowMs + aheadMs ? 'must not be in the future' : null;
 }
 
-/** Stores outcomes. @returns of each, whether it is new: the id was not there before */
+/** Stores outcomes. @returns for each, whether it is new (its id did not exist before) */
 export async function insertOutcomes(executor: Executor, batch: readonly Outcome[]): Promise<boolean[]> {
-  // Of one id given twice in a batch, the first one counts.
-  const firsts = [...new Map(batch.toReversed().map((one) => [`${one.publisherId} ${one.id}`, one])).values()];
+  // If an id occurs more than once in a batch, the first one counts.
+  const firstOutcomes = [
+    ...new Map(batch.toReversed().map((outcome) => [`${outcome.publisherId} ${outcome.id}`, outcome])).values(),
+  ];
   const { rows } = await executor.query<{ publisher_id: number; id: string }>({
     name: 'insert_outcomes',
     text: `insert into own_outcomes (publisher_id, id, user_key, name, value_micros, currency, at)
@@ -42,19 +44,19 @@ export async function insertOutcomes(executor: Executor, batch: readonly Outcome
         $7::timestamptz[])
       order by 1, 2 on conflict do nothing returning publisher_id, id`,
     values: [
-      integers(firsts, ({ publisherId }) => publisherId),
-      texts(firsts, ({ id }) => id),
-      uuids(firsts, ({ userKey }) => userKey),
-      texts(firsts, ({ name }) => name),
-      bigints(firsts, ({ valueMicros }) => valueMicros),
-      texts(firsts, ({ currency }) => currency),
-      timestamps(firsts, ({ atMs }) => atMs),
+      integers(firstOutcomes, ({ publisherId }) => publisherId),
+      texts(firstOutcomes, ({ id }) => id),
+      uuids(firstOutcomes, ({ userKey }) => userKey),
+      texts(firstOutcomes, ({ name }) => name),
+      bigints(firstOutcomes, ({ valueMicros }) => valueMicros),
+      texts(firstOutcomes, ({ currency }) => currency),
+      timestamps(firstOutcomes, ({ atMs }) => atMs),
     ],
   });
   const written = new Set(rows.map((row) => `${row.publisher_id} ${row.id}`));
-  return batch.map((one) => firsts.includes(one) && written.has(`${one.publisherId} ${one.id}`));
+  return batch.map((outcome) => firstOutcomes.includes(outcome) && written.has(`${outcome.publisherId} ${outcome.id}`));
 }
 
-/** Stores outcomes, those of concurrent calls at once. @returns whether it is new */
+/** Stores outcomes, combining concurrent calls. @returns whether each one is new */
 export const createOutcomeWriter = (pool: pg.Pool, dbHealth: DatabaseHealth): Batcher<Outcome, boolean> =>
   createBatcher<Outcome, boolean>({ write: (batch) => insertOutcomes(pool, batch), dbHealth });

@@ -107,10 +107,10 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
 
   async function reconciliation(
     publisher: Publisher,
-    given: DayRangeParameters,
+    period: DayRangeParameters,
     signal?: AbortSignal,
   ): Promise<DayRange & Reconciliation> {
-    const range = readDayRange(given, dateIn('UTC', now() - dayMs), maxDays);
+    const range = readDayRange(period, dateIn('UTC', now() - dayMs), maxDays);
     const sums = await limited(publisher.id, { fromRollups: true, signal }, (executor) =>
       reconcile(executor, publisher.id, range.from, range.to),
     );

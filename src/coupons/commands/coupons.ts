@@ -16,7 +16,7 @@ type Added = Stock &
     duplicates: { line: number; code: string }[];
   };
 
-/** Largest file that goes in one call, and codes of a call for larger ones. */
+/** Maximum file size for one call, and number of codes per call for larger files. */
 const maxCallBytes = 60 * 1024 * 1024;
 const codesPerPart = 500_000;
 
@@ -29,17 +29,17 @@ function offerOf({ args }: Call, most: number): string {
   return offer;
 }
 
-/** A file that is too large for a call is read here, and its codes go in parts. */
+/** Adds codes. A file that is too large for one call is parsed here and sent in parts. */
 export const addCoupons: Run = async (call) => {
   const offer = offerOf(call, 1);
   const [, file] = call.args;
   const [pattern, shared] = [textOption(call, 'pattern'), textOption(call, 'shared')];
-  if ([file ?? '', pattern, shared].filter((one) => one !== '').length !== 1)
+  if ([file ?? '', pattern, shared].filter((source) => source !== '').length !== 1)
     throw usageError('Name a file, or --pattern with --count, or --shared.');
   const api = createApi(call);
   const total = { added: 0, duplicates: 0, bad: 0 };
-  const send = async (asked: Parameters<typeof api.call>[2]): Promise<void> => {
-    const { data } = (await api.call('POST', codesPath(offer), asked)) as { data: Added };
+  const send = async (request: Parameters<typeof api.call>[2]): Promise<void> => {
+    const { data } = (await api.call('POST', codesPath(offer), request)) as { data: Added };
     total.added += data.added;
     total.duplicates += data.duplicate_count;
     total.bad += data.bad;
@@ -50,16 +50,16 @@ export const addCoupons: Run = async (call) => {
   if (file === undefined) {
     await send({ body: pattern === '' ? { shared } : { pattern, count: Number(textOption(call, 'count')) } });
   } else if ((await stat(file)).size <= maxCallBytes) {
-    const asked = { query: fileQueryOf(call), file: await readFile(file) };
+    const request = { query: fileQueryOf(call), file: await readFile(file) };
     if (call.options['dry-run'] === true) {
-      const { data } = (await api.call('POST', codesPath(offer), asked)) as { data: DryRunView };
+      const { data } = (await api.call('POST', codesPath(offer), request)) as { data: DryRunView };
       return sayDryRun(call, data);
     }
-    await send(asked);
+    await send(request);
   } else {
     const { isDryRun, isPartial, ...layout } = readFileOptions(fileQueryOf(call));
     const whole = await openCodeFile(createReadStream(file), layout);
-    for await (const _ of whole.lines); // counts the rows
+    for await (const _ of whole.lines); // consume the lines to count the rows
     if (isDryRun) return sayDryRun(call, whole.counter.view());
     requireFewBad(whole.counter, isPartial);
     for await (const part of partsOf(file, layout)) {
@@ -81,7 +81,7 @@ function requireFewBad(counter: FileCounter, isPartial: boolean): void {
   }
 }
 
-/** The codes of a file as files of one column. */
+/** Splits the codes of a file into files with one column. */
 async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer> {
   let codes: string[] = [];
   const part = (): Buffer => Buffer.from(['code', ...codes, ''].join('\n'));

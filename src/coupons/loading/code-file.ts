@@ -7,7 +7,7 @@ import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { refuseCode } from '../code-text.ts';
 import type { Line } from './lines.ts';
 
-/** Columns of a file of codes, as shops export them (docs/reading-input.md#columns). */
+/** Columns of a code file, as shops export them (docs/reading-input.md#columns). */
 const codeFormat: FileFormat<'code'> = {
   columns: {
     code: [
@@ -20,7 +20,7 @@ const codeFormat: FileFormat<'code'> = {
   identifiers: ['code'],
 };
 
-/** The codes of a file, and the counts of its rows. */
+/** Codes of a file, and the counts of its rows. */
 export type CodeFile = { lines: AsyncGenerator<Line | null, void>; counter: FileCounter };
 
 /** @throws AppError ambiguous_header, unknown_header, invalid_request */
@@ -30,7 +30,7 @@ export async function openCodeFile(source: FileSource, options: LayoutOptions): 
   return { lines: readCodes(file, counter), counter };
 }
 
-/** The same object for every code: read it before the next. null: a place to pause. */
+/** Yields the same object for every code, so read it before the next. null: a point to pause. */
 async function* readCodes({ layout, batches }: DelimitedFile, counter: FileCounter): AsyncGenerator<Line | null, void> {
   const at = layout.columns.findIndex(({ role }) => role === 'code');
   const line: Line = { bytes: Buffer.alloc(0), start: 0, end: 0, line: 0, problem: null };

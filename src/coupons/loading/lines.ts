@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { refuseCode } from '../code-text.ts';
 
-/** A code among bytes, and the number of its line, from 1. `problem`: why it is none. */
+/** A code within a buffer, and its line number from 1. `problem`: why it is invalid. */
 export type Line = { bytes: Buffer; start: number; end: number; line: number; problem: string | null };
 
-/** The codes of a list. */
+/** Converts a list of codes to lines. */
 export function* linesOf(codes: readonly string[]): Generator<Line> {
   for (const [index, code] of codes.entries()) {
     const bytes = Buffer.from(code.trim());
@@ -12,21 +12,21 @@ export function* linesOf(codes: readonly string[]): Generator<Line> {
   }
 }
 
-/** What stands for a character in a pattern; without those that readers mistake for one another. */
+/** Alphabets of pattern characters, without characters that are easily confused. */
 const alphabets: Readonly<Record<string, string>> = {
   '#': '0123456789',
   '?': 'ABCDEFGHJKLMNPQRSTUVWXYZ',
   '*': 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789',
 };
 
-/** Guesses that hit one of the codes of a pool: one in this many at most (count). */
+/** Required odds against guessing one of the codes of a pool. */
 export const safeOdds = 1_000_000;
 
-/** How many different codes a pattern has (count). */
+/** Number of different codes of a pattern. */
 export const codesOf = (pattern: string): number =>
   [...pattern].reduce((product, character) => product * (alphabets[character]?.length ?? 1), 1);
 
-/** Codes of a pattern, without end: drawn at random, so some may come twice. */
+/** Generates random codes of a pattern without end; duplicates are possible. */
 export function* makeCodes(pattern: string): Generator<Line> {
   const places = [...pattern];
   const draws = places.filter((character) => alphabets[character] !== undefined).length;
@@ -35,7 +35,7 @@ export function* makeCodes(pattern: string): Generator<Line> {
     let drawn = 0;
     const characters = places.map((character) => {
       const alphabet = alphabets[character];
-      // Of 32 bits, the remainder of a division by 32 at most is even to a hundred-millionth.
+      // The remainder of 32 random bits divided by at most 32 is uniform to within 1e-8.
       return alphabet === undefined ? character : alphabet[random.readUInt32LE(4 * drawn++) % alphabet.length];
     });
     const bytes = Buffer.from(characters.join(''));

@@ -9,31 +9,31 @@ import { maxCodeLength } from '../code-text.ts';
 import { markStock } from '../pools.ts';
 import type { Line } from './lines.ts';
 
-/** What a load has come to (codes). `named`: the first codes that the pool had already. */
+/** Result of a load, in codes. `named`: the first codes that the pool already had. */
 export type Loaded = { added: number; duplicates: number; named: { line: number; code: string }[] };
 
-/** Codes of a pool, given ones too (count): the set of them takes 16 bytes of memory each. */
+/** Maximum number of codes of a pool, including issued ones: the set of them takes 16 bytes of memory each. */
 const maxPoolCodes = 20_000_000;
 
-/** Duplicates and refused lines that are named (count). */
+/** Maximum number of duplicates and refused lines in a response. */
 const maxNamed = 100;
 const blocksAtOnce = 25;
-/** Codes drawn again for each that is wanted (count). */
+/** Maximum number of redraws per requested code. */
 const maxMisses = 20;
-/** Lines between two reports of progress, and between two looks at the time (count). */
+/** Lines between two progress reports, and between two checks of the clock. */
 const reportEvery = 250_000;
 const lookEvery = 256;
 
 export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number };
 
 /**
- * `lines`: null is a place to pause. `wanted`: ends with this many codes. `path`: of a line in errors, such as
- * `/lines/4`. `total`: lines, about.
+ * `lines`: null is a point to pause. `wanted`: number of codes after which to stop. `path`: path of a line in errors,
+ * such as `/lines/4`. `total`: approximate number of lines.
  */
 export type CodeSource = {
   offerId: number;
   lines: Iterable<Line | null> | AsyncIterable<Line | null>;
-  /** Called once all lines are read; throws where none may be added. */
+  /** Called after all lines are read; throws if none may be added. */
   check?: () => void;
   total: number;
   wanted?: number;
@@ -41,9 +41,9 @@ export type CodeSource = {
 };
 
 /**
- * Adds codes to a pool: all of them, or none where a line cannot be a code. Codes that the pool has or had are left out
- * and named. They are stored in blocks beyond the end of the stock, which moves in the same transaction. One load of a
- * pool at a time; users are given codes meanwhile.
+ * Adds codes to a pool: all of them, or none if a line is invalid. Codes that the pool has or had are skipped and
+ * reported. They are stored in blocks beyond the end of the stock, which is moved in the same transaction. A pool
+ * allows one load at a time; users receive codes meanwhile.
  * @throws AppError invalid_request with the lines; conflict while another load runs; resource_not_found
  */
 export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loaded> {
@@ -66,10 +66,10 @@ export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loa
   }
 }
 
-/** Only who has it may move the end of a pool's stock. */
+/** Lock that is required to move the end of a pool's stock. */
 export const loadLockSql = "pg_try_advisory_xact_lock(hashtext('perkwire_coupons'), offer_id)";
 
-/** @returns the position of the first new code */
+/** @returns position of the first new code */
 async function beginLoad(executor: Executor, offerId: number): Promise<number> {
   const { rows } = await executor.query<{ is_free: boolean }>(
     `select ${loadLockSql} as is_free from coupon_stock where offer_id = $1`,
@@ -88,22 +88,22 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
   const { offerId, lines, path, wanted = maxPoolCodes, check } = source;
   const pace = createPacer();
   const stayActive = createHeartbeat(executor);
-  const known = await knownCodes(deps, executor, offerId, pace);
+  const knownSet = await knownCodes(deps, executor, offerId, pace);
   const result: Loaded = { added: 0, duplicates: 0, named: [] };
   const refused: ErrorDetail[] = [];
   const blocks = createBlockWriter(deps, executor, { offerId, first });
-  let seen = 0;
-  for await (const found of lines) {
-    if (found === null) {
+  let lineCount = 0;
+  for await (const codeLine of lines) {
+    if (codeLine === null) {
       await pace();
       await stayActive();
       continue;
     }
-    const { bytes, start, end, line, problem } = found;
+    const { bytes, start, end, line, problem } = codeLine;
     if (result.added === wanted) break;
     if (problem !== null) {
       if (refused.length < maxNamed) refused.push({ path: path(line), message: problem });
-    } else if (!known.add(bytes, start, end)) {
+    } else if (!knownSet.add(bytes, start, end)) {
       result.duplicates += 1;
       if (result.duplicates > maxMisses * wanted)
         throw new AppError('invalid_request', {
@@ -111,21 +111,21 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
         });
       if (result.named.length < maxNamed) result.named.push({ line, code: bytes.toString('utf8', start, end) });
     } else {
-      if (known.size() > maxPoolCodes)
+      if (knownSet.size() > maxPoolCodes)
         throw new AppError('conflict', { message: `A pool may have had ${maxPoolCodes} codes in all.` });
       result.added += 1;
       if (blocks.add(bytes, start, end)) await blocks.store();
     }
-    seen += 1;
-    if (seen % lookEvery === 0) await pace();
-    if (seen % reportEvery === 0) await report(deps, { offerId, received: seen, total: source.total });
+    lineCount += 1;
+    if (lineCount % lookEvery === 0) await pace();
+    if (lineCount % reportEvery === 0) await report(deps, { offerId, received: lineCount, total: source.total });
   }
   check?.();
   await blocks.end();
   return { result, refused };
 }
 
-/** Longest time without a statement (milliseconds): PostgreSQL ends a transaction that is idle for five seconds. */
+/** Maximum time without a statement, in milliseconds: PostgreSQL ends transactions that are idle for five seconds. */
 const heartbeatMs = 1000;
 
 function createHeartbeat(executor: Executor): () => Promise<void> {
@@ -144,11 +144,11 @@ export async function countDuplicates(
   lines: AsyncIterable<Line | null>,
 ): Promise<number> {
   const pace = createPacer();
-  const known = await knownCodes(deps, deps.pool, offerId, pace);
+  const knownSet = await knownCodes(deps, deps.pool, offerId, pace);
   let duplicates = 0;
   for await (const line of lines) {
     if (line === null) await pace();
-    else if (!known.add(line.bytes, line.start, line.end)) duplicates += 1;
+    else if (!knownSet.add(line.bytes, line.start, line.end)) duplicates += 1;
   }
   return duplicates;
 }
@@ -159,21 +159,21 @@ async function knownCodes(
   offerId: number,
   pace: () => Promise<unknown>,
 ): Promise<ValueSet> {
-  const known = createValueSet();
+  const knownSet = createValueSet();
   for await (const codes of readAllCodes(executor, secretBox, offerId)) {
     const text = Buffer.from(codes.join('\n'));
     for (let start = 0; start < text.length; ) {
-      const found = text.indexOf(10, start);
-      const end = found < 0 ? text.length : found;
-      known.add(text, start, end);
+      const lineEnd = text.indexOf(10, start);
+      const end = lineEnd < 0 ? text.length : lineEnd;
+      knownSet.add(text, start, end);
       start = end + 1;
     }
     await pace();
   }
-  return known;
+  return knownSet;
 }
 
-/** Puts codes into blocks. `add` says when some should be stored. */
+/** Collects codes into blocks. `add` returns whether some should be stored. */
 function createBlockWriter(
   { secretBox }: LoadDeps,
   executor: Executor,
@@ -210,7 +210,7 @@ function createBlockWriter(
   };
 }
 
-/** Outside of the load's transaction, so that others see it. */
+/** Reports progress outside of the load's transaction, so that others see it. */
 async function report({ pool, now }: LoadDeps, { offerId, received, total }: Record<string, number>): Promise<void> {
   await pool.query(
     `insert into coupon_loads (offer_id, received, total, seen_at) values ($1, $2, $3, $4)

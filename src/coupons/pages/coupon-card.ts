@@ -12,24 +12,24 @@ import { instantToLocal } from '../../shell/local-time.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
 
-/** What the page of an offer shows of its codes; `pool` null: it has none. */
-type Shown = { offerId: number; pool: PoolView | null; stock: StockView };
+/** State of an offer's codes; `pool` is null without codes. */
+type OfferCoupons = { offerId: number; pool: PoolView | null; stock: StockView };
 
 export const cardId = 'coupons';
 export const fileField = 'codes_file';
 
-/** A form that was refused, with what was typed. `check`: the dry run of its file, which was not. */
+/** A refused form with the typed values. `check`: the result of a dry run, which is not a refusal. */
 export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors; check?: Html };
 
-/** Name of the field with the end of the codes as it is stored, to the second. */
+/** Name of the field with the stored expiry, to the second. */
 export const expiresWas = 'expires_at.was';
 
-/** The day of an instant in a time zone; '' of none. */
+/** Day of an instant in a time zone, or ''. */
 export const dayIn = (timeZone: string, at: string): string => instantToLocal(at, timeZone).slice(0, 10);
 
-/** The codes of an offer on its page: how many there are, forms to add some, and how users get them. */
-export function couponCard(context: PublisherContext, shown: Shown, refused: Refused | null = null): Html {
-  const { pool, stock, offerId } = shown;
+/** Card with the codes of an offer: their number, forms to add some, and the settings of the pool. */
+export function couponCard(context: PublisherContext, coupons: OfferCoupons, refused: Refused | null = null): Html {
+  const { pool, stock, offerId } = coupons;
   const canEdit = hasRole(context.viewer.user.role, 'manager');
   const path = context.path(`/offers/${offerId}/coupons`);
   const body = html`
@@ -42,7 +42,7 @@ export function couponCard(context: PublisherContext, shown: Shown, refused: Ref
 
 function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: StockView): Html {
   const hours = stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: stock.hours_left })}`;
-  const left = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
+  const stockText = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
   const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;
   return html`
@@ -54,7 +54,7 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
     ${descriptionList([
       [
         t('coupons.left'),
-        pool.kind === 'shared' ? html`<code>${pool.shared_code ?? ''}</code> ${ended}` : html`${left} ${ended}`,
+        pool.kind === 'shared' ? html`<code>${pool.shared_code ?? ''}</code> ${ended}` : html`${stockText} ${ended}`,
       ],
       [t('coupons.given'), count(stock.given)],
       ...(stock.held > 0 ? [[t('coupons.held'), count(stock.held)] as const] : []),
@@ -116,15 +116,15 @@ function settingsForm(context: PublisherContext, path: string, pool: PoolView, r
     </form>`;
 }
 
-const removal = (context: PublisherContext, path: string, { left }: StockView): Html => html`
+const removal = (context: PublisherContext, path: string, { left: remaining }: StockView): Html => html`
   <div class="actions">
     ${
-      left > 0 &&
+      remaining > 0 &&
       actionButton(context, {
         to: `${path}/remove-codes`,
         text: t('coupons.removeCodes'),
         kind: 'quiet',
-        confirm: t('coupons.removeCodesConfirm', { count: left }),
+        confirm: t('coupons.removeCodesConfirm', { count: remaining }),
       })
     }
     ${actionButton(context, {

@@ -21,11 +21,11 @@ type Services = Shell & {
   card: (context: PublisherContext, offerId: number, refused: Refused) => Promise<Html>;
 };
 
-/** What the forms of the coupon card do. */
+/** Routes for the forms of the coupon card. */
 export function couponPages(app: App, services: Services): void {
   const { management, service } = services;
   const pages = publisherPages(app, services);
-  /** Back to the card, with what was done or why it was not; a form that is refused is shown as it was typed. */
+  /** Redirects to the card with the result. A refused form is shown again as typed. */
   const act =
     (
       work: (context: PublisherContext, fields: Fields, upload: Upload | null) => Promise<string>,
@@ -47,10 +47,10 @@ export function couponPages(app: App, services: Services): void {
   const add = act(async (context, fields, upload) => {
     const call = callOf(context);
     await service.count(...call); // another publisher's offer is not found, whatever is typed
-    const given = givenIn(fields, upload);
-    const done = Buffer.isBuffer(given)
-      ? await service.addFile(...call, given, readFileForm(fields, given).options)
-      : await service.add(...call, given);
+    const input = givenIn(fields, upload);
+    const done = Buffer.isBuffer(input)
+      ? await service.addFile(...call, input, readFileForm(fields, input).options)
+      : await service.add(...call, input);
     const added = t('coupons.added', { added: done.added, duplicates: done.duplicate_count });
     return [added, ...done.warnings.filter(({ code }) => code === 'weak_pattern').map(warningText)].join(' ');
   }, 'add');
@@ -98,7 +98,7 @@ export function couponPages(app: App, services: Services): void {
   );
 }
 
-/** The card of codes with a form as it was sent: refused, or with the dry run of its file. */
+/** Card with a submitted form: refused, or with the dry run of its file. */
 async function formPage(
   { card }: Services,
   context: PublisherContext,
@@ -123,7 +123,7 @@ async function formPage(
   };
 }
 
-/** Errors of a line belong to the field with the file. */
+/** Assigns errors of a line to the file field. */
 function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
   return line === undefined
@@ -131,7 +131,7 @@ function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
     : { path: `/${fileField}`, message: t('forms.line', { line, message }) };
 }
 
-/** @throws AppError invalid_request: not one of the three ways, but none or several */
+/** @throws AppError invalid_request if none or several of the three ways are used */
 function givenIn(fields: Fields, upload: Upload | null): unknown {
   const [shared, pattern] = [fields.text('shared'), fields.text('pattern')];
   if ([upload !== null, shared !== '', pattern !== ''].filter(Boolean).length !== 1)
@@ -140,7 +140,7 @@ function givenIn(fields: Fields, upload: Upload | null): unknown {
   return pattern === '' ? { shared } : { pattern, count: fields.number('count') };
 }
 
-/** Codes are good until the end of the day; one that was not edited keeps its time. */
+/** Codes are valid until the end of the day; an unchanged day keeps its stored time. */
 function expiresIn(fields: Fields, timeZone: string): string | null {
   const [day, stored] = [fields.text('expires_at'), fields.text(expiresWas)];
   if (day === dayIn(timeZone, stored)) return stored || null;

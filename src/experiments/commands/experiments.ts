@@ -13,9 +13,9 @@ function pathOf({ args: [key = '', ...rest] }: Call, action = ''): string {
 }
 
 export const list: Run = async (call) => {
-  for (const one of await createApi(call).all<ExperimentView>(path)) {
-    call.out.data(one);
-    call.out.line(`${one.key}  ${one.state}  ${one.name}`);
+  for (const experiment of await createApi(call).all<ExperimentView>(path)) {
+    call.out.data(experiment);
+    call.out.line(`${experiment.key}  ${experiment.state}  ${experiment.name}`);
   }
   return exitCodes.ok;
 };
@@ -66,8 +66,8 @@ export const adopt: Run = async (call) => {
 };
 
 export const report: Run = async (call) => {
-  const asked = ['version', 'population', 'segment'].map((name) => [name, textOption(call, name) || undefined]);
-  const query = Object.fromEntries(asked);
+  const options = ['version', 'population', 'segment'].map((name) => [name, textOption(call, name) || undefined]);
+  const query = Object.fromEntries(options);
   const answer = await createApi(call).call('GET', pathOf(call, '/report'), { query });
   const { data } = answer as { data: ExperimentReport };
   call.out.data(data);
@@ -105,14 +105,14 @@ function sayBySegment({ out }: Call, { by, comparisons, values }: NonNullable<Ex
 
 const warningsOf = ({
   sample_ratio: shares,
-  seen_ratio: seen,
+  seen_ratio: seenRatio,
   before_exposure: before,
 }: ExperimentReport): string[] => [
   ...(shares.is_wrong ? ['The numbers of users do not fit the shares: do not trust the rest.'] : []),
   ...(before.is_wrong
     ? [`Users of ${before.arms.join(', ')} differed before the experiment: do not trust the rest.`]
     : []),
-  ...(seen?.is_wrong ? ['An arm changes who sees an offer: read the population "all".'] : []),
+  ...(seenRatio?.is_wrong ? ['An arm changes who sees an offer: read the population "all".'] : []),
 ];
 
 export const plan: Run = async (call) => {

@@ -11,10 +11,10 @@ import { saveState } from './state.ts';
 import type { ExperimentView } from './view.ts';
 
 /**
- * Makes an arm permanent: what it changes is written into placements, themes and floors, and the experiment stops. Of
- * the control nothing is written; the hold-out turns the unit off.
+ * Makes an arm permanent: writes its changes into placements, themes and floors, and stops the experiment. The control
+ * writes nothing; the hold-out turns the unit off.
  * @throws AppError resource_not_found; invalid_request: there is no such arm, or a theme of it was removed; conflict:
- *   it has not run, an arm is permanent already, or what the arm changes has no place outside of experiments
+ * it has not run, an arm is permanent already, or a change of the arm has no place outside of experiments
  */
 export async function adoptArm(work: Work, key: string, arm: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
@@ -35,9 +35,8 @@ export async function adoptArm(work: Work, key: string, arm: string): Promise<Vi
 }
 
 /**
- * Writes back what making an arm permanent has written. The experiment stays stopped; started again, it has the same
- * users in each arm.
- * @throws AppError resource_not_found; conflict: nothing is permanent, or what was written was changed since
+ * Reverts an adoption. The experiment stays stopped; if it is started again, each arm has the same users.
+ * @throws AppError resource_not_found; conflict: nothing is permanent, or what was written has been changed since
  */
 export async function undoAdoption(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
@@ -53,11 +52,11 @@ function unitChangesOf({ arms, holdout, campaign_id: campaignId }: ExperimentVie
     if (campaignId === null) return { unit_enabled: false };
     throw new AppError('conflict', { message: `Stop campaign ${campaignId} instead, or pause it.` });
   }
-  const found = arms.find((one) => one.key === arm);
-  if (found === undefined)
+  const selected = arms.find((candidate) => candidate.key === arm);
+  if (selected === undefined)
     throw new AppError('invalid_request', { details: [{ path: '/arm', message: 'is no arm of the experiment' }] });
-  const { ranking, labels, ...rest } = found.changes as ArmChanges;
-  const path = `/arms/${arms.indexOf(found)}/changes`;
+  const { ranking, labels, ...rest } = selected.changes as ArmChanges;
+  const path = `/arms/${arms.indexOf(selected)}/changes`;
   const details = [
     ...(ranking === undefined ? [] : [{ path: `${path}/ranking`, message: 'is set in the campaigns' }]),
     ...(labels === undefined ? [] : [{ path: `${path}/labels`, message: 'are set where the page calls the web SDK' }]),

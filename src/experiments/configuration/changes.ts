@@ -5,10 +5,10 @@ import { idSchema } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 
-/** Of the web SDK (docs/guides/web.md#languages). */
+/** Labels of the web SDK (docs/guides/web.md#languages). */
 export const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
 
-/** Settings that follow from the publisher and from other fields of the theme: an arm cannot change them. */
+/** Settings derived from the publisher and from other fields of the theme, which an arm can't change. */
 const derived = new Set([
   ...['multi_offer_unit', 'enable_usp', 'usp_all_offers_checked', 'enable_wallet', 'enable_perkswallet'],
   'enable_offerwall',
@@ -45,13 +45,13 @@ const changesSchema = Type.Partial(
 
 export const share = Type.Number({ minimum: 0, maximum: 1 });
 
-/** Of a share, to 0.01 %. */
+/** Converts a share to percent, rounded to 0.01 %. */
 export const percentOf = (part: number): number => Math.round(part * 1e4) / 100;
 
-/** Beside the control (count). */
+/** Maximum number of arms in addition to the control. */
 export const maxArms = 4;
 
-/** Names of experiments and arms. */
+/** Keys of experiments and arms. */
 export const keySchema = Type.String({
   pattern: '^[A-Za-z0-9_.-]{1,64}$',
   [problem]: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
@@ -68,14 +68,14 @@ export const armSchema = Type.Object(
 
 export type ArmInput = Static<typeof armSchema>;
 
-/** What the shape does not say. */
+/** Checks what the schema does not cover. */
 export const checkChanges = ({ changes }: ArmInput, path: string): ErrorDetail[] =>
   checkOverrides({ settings: changes.settings ?? {}, styles: {}, appearance: {} }).map((detail) => ({
     ...detail,
     path: `${path}${detail.path}`,
   }));
 
-/** The settings that arms touch, such as `settings/delay`. */
+/** Settings that arms change, such as `settings/delay`. */
 export const touchedBy = (arms: readonly ArmInput[]): string[] => [
   ...new Set(
     arms.flatMap(({ changes }) =>

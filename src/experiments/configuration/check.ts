@@ -5,7 +5,7 @@ import { timeOf } from '../../platform/lib/time-zone.ts';
 import { type ArmInput, checkChanges, maxArms, percentOf } from './changes.ts';
 import type { ExperimentValues } from './view.ts';
 
-/** What the shape does not say of an experiment. */
+/** Checks of an experiment that its schema does not cover. */
 export async function check(
   { arms, holdout, start_at, end_at, campaign_id, ramp }: ExperimentValues,
   work: Work,
@@ -42,21 +42,21 @@ export async function check(
   return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
 }
 
-/** Themes and campaigns that the publisher does not have. Themes are locked against removal meanwhile. */
+/** Errors for themes and campaigns that the publisher does not have. Locks the themes against removal. */
 async function unknownRows(
   { arms, campaign_id: campaignId }: { arms: ArmInput[]; campaign_id: number | null },
   { executor, publisherId }: Work,
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
-  const named = arms.flatMap(({ changes }) => changes.theme_id ?? []);
-  if (named.length > 0) {
+  const themeIds = arms.flatMap(({ changes }) => changes.theme_id ?? []);
+  if (themeIds.length > 0) {
     const { rows } = await executor.query<{ id: number }>(
       'select id from themes where publisher_id = $1 and id = any($2) and deleted_at is null for share',
-      [publisherId, named],
+      [publisherId, themeIds],
     );
-    const known = new Set(rows.map(({ id }) => id));
+    const knownIds = new Set(rows.map(({ id }) => id));
     for (const [at, { changes }] of arms.entries())
-      if (changes.theme_id !== undefined && !known.has(changes.theme_id))
+      if (changes.theme_id !== undefined && !knownIds.has(changes.theme_id))
         details.push({ path: `/arms/${at}/changes/theme_id`, message: 'Theme not found' });
   }
   if (campaignId === null) return details;

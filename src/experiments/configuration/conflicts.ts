@@ -3,7 +3,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type ArmInput, touchedBy } from './changes.ts';
 
-/** What of an experiment decides whether another may run beside it. */
+/** Fields of an experiment that decide whether another one may run at the same time. */
 type Scope = {
   key: string;
   placements: readonly string[] | null;
@@ -15,7 +15,7 @@ type Scope = {
 
 export type LiveExperiment = Scope & { allocation: Slots[] };
 
-/** Those that run or are going to. Changes wait for each other until the transaction ends. */
+/** Experiments that run or are scheduled. Concurrent changes wait for each other until the transaction ends. */
 export async function liveExperiments({ executor, publisherId, nowMs }: Work): Promise<LiveExperiment[]> {
   await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<LiveExperiment>(
@@ -27,16 +27,19 @@ export async function liveExperiments({ executor, publisherId, nowMs }: Work): P
   return rows;
 }
 
-/** @throws AppError conflict: another touches the same setting at the same placement, and is of no common layer */
-export function requireNoConflict(given: Scope, others: readonly LiveExperiment[]): void {
-  const own = touches(given);
+/**
+ * @throws AppError conflict: another experiment changes the same setting at the same placement, and is not in the same
+ * layer
+ */
+export function requireNoConflict(scope: Scope, others: readonly LiveExperiment[]): void {
+  const own = touches(scope);
   for (const other of others) {
-    const isApart = given.layer !== null && given.layer === other.layer;
-    if (isApart || !overlap(given.placements, other.placements)) continue;
+    const isApart = scope.layer !== null && scope.layer === other.layer;
+    if (isApart || !overlap(scope.placements, other.placements)) continue;
     const shared = touches(other).filter((name) => own.includes(name));
     if (shared.length === 0) continue;
     throw new AppError('conflict', {
-      message: `The experiments ${given.key} and ${other.key} touch the same setting: ${shared.join(', ')}.`,
+      message: `The experiments ${scope.key} and ${other.key} touch the same setting: ${shared.join(', ')}.`,
       details: shared.map((name) => ({ path: '/arms', message: `${name} is also changed by ${other.key}` })),
     });
   }

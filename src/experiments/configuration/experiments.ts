@@ -115,7 +115,7 @@ export const experiments: Resource = {
   complete: (values, work, current) => complete(values as ExperimentValues, work, current as ExperimentView | null),
 };
 
-/** Names and times as they are kept. */
+/** Normalizes names and times for storage. */
 function prepare(values: Values): Values {
   const prepared = { ...values };
   if (Array.isArray(values.placements))
@@ -138,7 +138,9 @@ const stateSql = (nowMs: number): string => {
 
 const slotsOf = (part: number): number => Math.round(part * experimentSlots);
 
-/** What begins a version where it changes: shares in slots, as forms round them, arms and placements in any order. */
+/**
+ * Fields whose change begins a new version: shares in slots, as forms round them, and arms and placements in any order.
+ */
 const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
   arms: new Map(arms.map(({ key, share: part, changes }) => [key, [slotsOf(part), changes]])),
   control: controlOf(arms),
@@ -148,11 +150,13 @@ const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentVal
   layer,
 });
 
-/** What a change of arms, shares or times brings with it: slots, a new version; refused where others are in the way. */
+/**
+ * Completes a change of arms, shares or times with slots and a new version. Refuses it if other experiments conflict.
+ */
 async function complete(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
   if (current === null) {
-    const made = { ...values, salt: randomBytes(12).toString('hex') };
-    return values.start_at === null ? made : { ...made, ...(await arrange(values, work, null, 'schedule')) };
+    const created = { ...values, salt: randomBytes(12).toString('hex') };
+    return values.start_at === null ? created : { ...created, ...(await arrange(values, work, null, 'schedule')) };
   }
   requireNoneLeave(current, values.ramp, work.nowMs);
   const isSame = isDeepStrictEqual(design(values), design(current));
@@ -170,7 +174,7 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
 
 const isAfter = (time: string, nowMs: number): boolean => Date.parse(time) > nowMs;
 
-/** An end that is moved after it has passed starts the experiment again, now or when it says; a draft stays one. */
+/** Restarts an experiment whose end is moved after it has passed, now or at its start time. A draft stays a draft. */
 async function startAgain(values: ExperimentValues, work: Work, current: ExperimentView): Promise<Values> {
   if (current.started_at === null && values.start_at === null) return values;
   const isLater = values.start_at !== null && isAfter(values.start_at, work.nowMs);
@@ -179,8 +183,8 @@ async function startAgain(values: ExperimentValues, work: Work, current: Experim
 }
 
 /**
- * The columns of an experiment that runs, or is going to: its slots, and the version that begins.
- * @throws AppError conflict naming the experiments that are in the way
+ * Columns of a running or scheduled experiment: its slots and the new version.
+ * @throws AppError conflict, naming the conflicting experiments
  */
 export async function arrange(
   values: ExperimentValues,
@@ -194,10 +198,10 @@ export async function arrange(
   if ((current?.versions.length ?? 0) >= maxVersions) throw tooMany(`the experiment has had ${maxVersions} versions`);
   const { arms, holdout, layer } = values;
   const shares = [...(holdout > 0 ? [{ key: holdoutArm, share: holdout }] : []), ...arms];
-  const taken = others
+  const takenSlots = others
     .filter((other) => layer !== null && other.layer === layer)
     .flatMap(({ allocation }) => allocation);
-  const allocation = allocate(current?.allocation ?? [], { arms: shares, control: controlOf(arms), taken });
+  const allocation = allocate(current?.allocation ?? [], { arms: shares, control: controlOf(arms), taken: takenSlots });
   if (allocation === null) throw layerFull(values, others);
   const before = current?.versions ?? [];
   const version = before.length + 1;
@@ -212,7 +216,10 @@ export async function arrange(
   };
 }
 
-/** Experiments of a publisher that run, and versions of one (count): each fetch looks at all that run. */
+/**
+ * Maximum number of running experiments of a publisher, and of versions of one, because each fetch checks all running
+ * ones.
+ */
 const maxLive = 50;
 const maxVersions = 200;
 

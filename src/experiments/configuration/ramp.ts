@@ -22,7 +22,7 @@ export const rampSchema = orNull(Type.Array(step, { minItems: 1, maxItems: 20 })
 
 type Running = { state: string; start_at: string | null; started_at: string | null; ramp: RampStep[] | null };
 
-/** @throws AppError conflict: users who are in it would leave it */
+/** @throws AppError conflict: users in the experiment would leave it */
 export function requireNoneLeave(current: Running, ramp: RampStep[] | null, nowMs: number): void {
   const startMs = Date.parse(current.started_at ?? current.start_at ?? '');
   if (current.state !== 'running' || Number.isNaN(startMs)) return;

@@ -60,7 +60,7 @@ const actions: Readonly<Record<string, Action>> = {
   },
 };
 
-/** REST over experiments: `/manage/v1/experiments`. */
+/** REST routes of experiments: `/manage/v1/experiments`. */
 export async function experimentRoutes(app: App, http: ExperimentHttp): Promise<void> {
   openManagementScope(app);
   resourceRoutes(app, http, experiments, ['list', 'create']);

@@ -9,10 +9,10 @@ import { withEntry } from './history.ts';
 import type { ExperimentView } from './view.ts';
 
 /**
- * Starts an experiment now, whatever its `start_at` says. One that runs stays as it is; one that is over runs on as a
- * new version, with the same users in each arm. What was made permanent of it then is so for good.
- * @throws AppError resource_not_found; conflict naming what is in the way; invalid_request: its end has passed, a
- *   theme of it was removed
+ * Starts an experiment now, whatever its `start_at`. A running one is unchanged. One that has ended continues as a new
+ * version, with the same users in each arm. An adopted arm can then no longer be undone.
+ * @throws AppError resource_not_found; conflict, naming the conflicting experiments; invalid_request: its end has
+ * passed, or a theme of it was removed
  */
 export async function startExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
@@ -26,7 +26,7 @@ export async function startExperiment(work: Work, key: string): Promise<View> {
   return saveState(work, current, { ...arranged, salt, ...started });
 }
 
-/** Stops an experiment: from then on nothing is changed, and nobody is counted for it. Its numbers stay. */
+/** Stops an experiment: it changes nothing from then on, and counts no users. Its results stay. */
 export async function stopExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   if (current.state === 'stopped') return current;
@@ -34,7 +34,7 @@ export async function stopExperiment(work: Work, key: string): Promise<View> {
   return saveState(work, current, { stopped_at: new Date(work.nowMs), history });
 }
 
-/** Columns that are not written by the client. */
+/** Saves columns that clients can't write. */
 export async function saveState(work: Work, current: ExperimentView, columns: Values): Promise<View> {
   const { rows } = await work.executor.query(
     `update experiments set ${Object.keys(columns).map((name, at) => `${name} = $${at + 4}`)}, updated_at = $3

@@ -42,7 +42,7 @@ type Deps = {
   now: () => number;
 };
 
-/** `POST /manage/v1/outcomes`: what users did afterwards, those of hold-outs included. */
+/** `POST /manage/v1/outcomes`: what users did later, including users of hold-outs. */
 export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, now }: Deps): Promise<void> {
   app.addHook('onClose', outcomes.drain);
   const schema = {

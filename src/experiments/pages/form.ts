@@ -10,20 +10,20 @@ import { editedInstant, instantToLocal } from '../../shell/local-time.ts';
 import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
-/** The control is a field of its own; the others have these prefixes. */
+/** Field prefixes of arms. The control has its own fields. */
 const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
 
 const percentIn = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0);
 const shareOf = (fields: Fields, name: string): number => percentIn(fields, name) / 100;
 const hasControl = (fields: Fields): boolean => shareOf(fields, 'control') !== 0;
 
-/** Of fields in percent, which the API takes as parts of 1. */
+/** Bounds of fields in percent, which the API takes as fractions of 1. */
 const shareBounds = { min: 0, max: 100 };
 const liftBounds = { min: 0.1, max: 1000 };
 
 const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
 
-/** Times by which it starts and ends by itself. Beside each, as `.was`, stands the instant as it is stored. */
+/** Start and end times. A field with the suffix `.was` holds the stored instant. */
 const times = ['start_at', 'end_at'] as const;
 
 export function toForm(
@@ -73,13 +73,13 @@ const readTime = (fields: Fields, name: string, timeZone: string): string | null
 
 export function readForm(fields: Fields, { publisher }: PublisherContext): Values {
   const control = { key: fields.text('control_key') || 'control', share: shareOf(fields, 'control'), changes: {} };
-  const chosen = fields.all('placements');
+  const placements = fields.all('placements');
   const key = fields.text('key');
   return {
-    // Of one that is there it is not asked: it cannot be changed.
+    // The key of an existing experiment can't be changed, so the form does not have it.
     ...(key !== '' && { key }),
     name: fields.text('name'),
-    placements: chosen.length === 0 ? null : chosen,
+    placements: placements.length === 0 ? null : placements,
     campaign_id: fields.text('campaign_id') === '' ? null : Number(fields.text('campaign_id')),
     layer: fields.text('layer') || null,
     holdout: shareOf(fields, 'holdout'),
@@ -90,9 +90,9 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
   };
 }
 
-/** Lines such as `24 50`: hours and percent. */
-function readRamp(given: string): Values[] | null {
-  const lines = given.split('\n').filter((line) => line.trim() !== '');
+/** Reads lines such as `24 50`: hours and percent. */
+function readRamp(text: string): Values[] | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
   const steps = lines.map((line) => line.replaceAll(',', '.').replaceAll('%', '').trim().split(/\s+/));
   return lines.length === 0
     ? null
@@ -102,15 +102,15 @@ function readRamp(given: string): Values[] | null {
       }));
 }
 
-/** One with a share and no name is a mistake, which its field is told. */
+/** Arms with a key or a share. A share without a key is an error of its field. */
 const usedArms = (fields: Fields): string[] =>
   armNames.filter((name) => fields.text(`${name}.key`) !== '' || fields.text(`${name}.share`) !== '');
 
 function readArm(fields: Fields, name: string): Values {
   const changes: Values = readTexts(fields.text(`${name}.texts`));
   for (const field of ['offers_per_response', 'theme_id', 'floor']) {
-    const given = fields.text(`${name}.${field}`);
-    if (given !== '') changes[field] = Number(given.replace(',', '.'));
+    const value = fields.text(`${name}.${field}`);
+    if (value !== '') changes[field] = Number(value.replace(',', '.'));
   }
   const labels = labelNames.flatMap((label) => {
     const text = fields.text(`${name}.labels.${label}`);
@@ -121,19 +121,19 @@ function readArm(fields: Fields, name: string): Values {
   return { key: fields.text(`${name}.key`), share: shareOf(fields, `${name}.share`), changes };
 }
 
-/** What is no JSON object is refused by its field. */
-function readTexts(given: string): Values {
-  if (given === '') return {};
+/** Text that is not a JSON object is refused by its field. */
+function readTexts(text: string): Values {
+  if (text === '') return {};
   try {
-    const read: unknown = JSON.parse(given);
+    const read: unknown = JSON.parse(text);
     if (typeof read === 'object' && read !== null && !Array.isArray(read)) return { ...read };
   } catch {}
-  return { settings: given };
+  return { settings: text };
 }
 
 type FieldError = FieldErrors[number];
 
-/** Errors of arms belong to the fields of their block, and shares are in percent. */
+/** Maps errors of arms to the fields of their block, with shares in percent. */
 export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
   const arms = [...(hasControl(fields) ? ['control'] : []), ...usedArms(fields)];
   return errors.map((error) => inPercent(inBlock(error, arms), fields));
@@ -167,9 +167,9 @@ function inPercent({ path, message }: FieldError, fields: Fields): FieldError {
 export function formFields(form: FormBuilder, context: PublisherContext, isNew: boolean): Html {
   const { themes, placements, index } = context.publisher;
   const campaigns = new Map(index.offers.map(({ campaign }) => [campaign.id, campaign.name]));
-  const choices = (named: readonly (readonly [unknown, string])[], none: string) => [
+  const choices = (options: readonly (readonly [unknown, string])[], none: string) => [
     { value: '', text: none },
-    ...named.map(([value, text]) => ({ value: String(value), text })),
+    ...options.map(([value, text]) => ({ value: String(value), text })),
   ];
   const themeChoices = choices(
     [...themes.values()].map(({ id, name }) => [id, name] as const),
@@ -215,7 +215,7 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
     })}`;
 }
 
-/** What it is to find, when it starts and ends, and how it grows. */
+/** Fields for the lift to detect, for start and end, and for the ramp. */
 const planFields = (form: FormBuilder, zone: string): Html =>
   fieldGroup(
     t('experiments.plan'),

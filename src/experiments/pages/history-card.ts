@@ -11,7 +11,7 @@ import type { ExperimentView } from '../configuration/view.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 
-/** What was done with an experiment, the last first; what is permanent with its undo. */
+/** Card of the actions on an experiment, newest first, with a button to undo an adoption. */
 export function historyCard(context: PublisherContext, { experiment, href }: OfExperiment): Html {
   const { history, adopted } = experiment;
   const rows = history.toReversed().map((entry) => [moment(context.publisher, entry.at), entry.by, inWords(entry)]);
@@ -43,12 +43,12 @@ const writtenList = ({ written }: NonNullable<ExperimentView['adopted']>): Html 
   written.length === 0
     ? html`<p class="hint">${t('experiments.nothingWritten')}</p>`
     : html`<ul>${written.map(
-        ({ resource, key, fields, made }) =>
+        ({ resource, key, fields, made: isNew }) =>
           html`<li>${t(`experiments.in_${resource}`, { key })}: ${
-            made === true ? t('experiments.newTheme') : Object.entries(fields).map(changeText).join('; ')
+            isNew === true ? t('experiments.newTheme') : Object.entries(fields).map(changeText).join('; ')
           }</li>`,
       )}</ul>`;
 
-/** Such as `Offers per response: 3 → 1`. */
+/** Text such as `Offers per response: 3 → 1`. */
 const changeText = ([name, { old, new: now }]: [string, { old: unknown; new: unknown }]): string =>
   typeof now === 'object' && now !== null ? fieldName(name) : `${fieldName(name)}: ${old ?? '–'} → ${now ?? '–'}`;

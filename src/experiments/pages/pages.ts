@@ -38,7 +38,7 @@ const tones: Record<ExperimentView['state'], Tone> = {
   ended: 'plain',
 };
 
-/** Experiments: the list, a form in words, and the report of each with what starts and stops it. */
+/** Pages of experiments: the list, a form, and the report of each with its actions. */
 export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   const { management } = deps;
   const pages = publisherPages(app, shell);
@@ -99,7 +99,7 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   registerActions(pages, management);
 }
 
-/** What is known so far, above the form; of a draft nothing. */
+/** Results so far, shown above the form; empty for a draft. */
 async function findings(management: ManagementClient, context: PublisherContext, experiment: ExperimentView) {
   if (experiment.versions.length === 0) return nothing;
   const options = readOptions(context.request.query as Record<string, unknown>, experiment);
@@ -109,16 +109,16 @@ async function findings(management: ManagementClient, context: PublisherContext,
     ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href)}`;
 }
 
-/** What is shown of a report by its address; what is none is not looked at. */
+/** Reads the report options in the query of the page. Invalid ones are ignored. */
 function readOptions(query: Record<string, unknown>, { versions }: ExperimentView): ReportOptions {
   return {
     version: versions.find(({ version }) => String(version) === query.version)?.version ?? null,
-    population: (['all', 'would_have_seen'] as const).find((one) => one === query.population) ?? null,
+    population: (['all', 'would_have_seen'] as const).find((population) => population === query.population) ?? null,
     segment: segments.find((by) => by === query.segment) ?? null,
   };
 }
 
-/** What starts, stops and decides; what is refused is said on the page of the experiment. */
+/** Registers the start, stop and decision actions. Refusals are shown on the page of the experiment. */
 function registerActions(pages: Pages<PublisherContext>, management: ManagementClient): void {
   const act = (action: string, run: (work: Work, key: string, fields: Fields) => Promise<unknown>, done: Done): void =>
     pages.post(`${path}/:key/${action}`, 'admin', async (context, fields) => {
@@ -143,7 +143,7 @@ function registerActions(pages: Pages<PublisherContext>, management: ManagementC
 
 type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string } };
 
-/** Why something was not done. @throws the error, where it is no refusal */
+/** Message of a refused action. @throws the error if it is not a refusal */
 function refusalOf(err: unknown): string {
   const details = fieldErrorsOf(err).map(({ path: at, message }) => {
     const name = at.split('/').at(-1) ?? '';

@@ -11,7 +11,7 @@ import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
 import { inWords } from './words.ts';
 
-/** Beside the form: how long what is typed takes, asked again with each edit. */
+/** Panel next to the form with the duration of the typed experiment, updated with each edit. */
 export const planPanel = ({ path, viewer }: PublisherContext): Html =>
   hasRole(viewer.user.role, 'admin')
     ? html`
@@ -25,10 +25,10 @@ export const planPanel = ({ path, viewer }: PublisherContext): Html =>
         )}</div>`
     : nothing;
 
-/** `userKeyMark`: what the keys of users begin with (`pepperMark`). */
+/** `userKeyMark`: prefix of user keys (`pepperMark`). */
 export type PlanDeps = { management: ManagementClient; userKeyMark: string };
 
-/** The plan of what is typed, which may be incomplete. */
+/** Plan of the typed experiment, which may be incomplete. */
 export async function typedPlan(
   { management, userKeyMark }: PlanDeps,
   context: PublisherContext,

@@ -16,7 +16,7 @@ import { daysText, liftText, sentenceOf, warningsOf } from './words.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 
-/** What each arm does, and for admins what makes it permanent. */
+/** Card with the results of each arm, and for admins with the button to make it permanent. */
 export function reportCard(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
   return card(
     t('experiments.report'),
@@ -38,7 +38,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
   );
 }
 
-/** How far it is. */
+/** Tiles of the progress. */
 function tiles(report: ExperimentReport): Html {
   const { users_counted: users, users_needed: needed, smallest_lift: lift, explained_by_history: explained } = report;
   const tile = (label: string, value: string, hint: string): Html =>
@@ -53,13 +53,13 @@ function tiles(report: ExperimentReport): Html {
     </div>`;
 }
 
-/** Each version has numbers of its own. */
+/** Tabs of versions, each of which has its own results. */
 function versionTabs({ version, population }: ExperimentReport, { experiment, href }: OfExperiment): Html {
   if (experiment.versions.length < 2) return nothing;
-  const entries = experiment.versions.slice(-maxVersionTabs).map((one) => ({
-    text: t('experiments.version', { version: one.version }),
-    current: one.version === version,
-    href: `${href}?version=${one.version}&population=${population}`,
+  const entries = experiment.versions.slice(-maxVersionTabs).map((entry) => ({
+    text: t('experiments.version', { version: entry.version }),
+    current: entry.version === version,
+    href: `${href}?version=${entry.version}&population=${population}`,
   }));
   return tabs(t('experiments.versions'), entries);
 }
@@ -67,10 +67,10 @@ function versionTabs({ version, population }: ExperimentReport, { experiment, hr
 const maxVersionTabs = 6;
 
 function populationTabs({ version, population }: ExperimentReport, { href }: OfExperiment): Html {
-  const entry = (one: Population, text: string) => ({
+  const entry = (option: Population, text: string) => ({
     text,
-    href: `${href}?version=${version}&population=${one}`,
-    current: population === one,
+    href: `${href}?version=${version}&population=${option}`,
+    current: population === option,
   });
   return tabs(t('experiments.population'), [
     entry('would_have_seen', t('experiments.ofThose')),
@@ -104,10 +104,10 @@ function armsTable(report: ExperimentReport): Html {
   );
 }
 
-/** In which currency revenue is compared, where there are several, and what was booked in each. */
+/** Note on the currency in which revenue is compared, if there are several, and what was booked in each. */
 function currencyNote({ currency, arms }: ExperimentReport): Html {
   const booked = new Set(arms.flatMap((arm) => arm.revenue_by_currency.map((sum) => sum.currency)));
-  if (currency === null || [...booked].every((one) => one === currency)) return nothing;
+  if (currency === null || [...booked].every((code) => code === currency)) return nothing;
   const sums = arms.map(({ arm, revenue_by_currency: list }) => {
     const amounts = list.map((sum) => moneyFormat(sum.currency)(sum.revenue)).join(' + ');
     return `${arm}: ${amounts === '' ? '–' : amounts}`;
@@ -118,7 +118,7 @@ function currencyNote({ currency, arms }: ExperimentReport): Html {
 const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
   hasRole(viewer.user.role, 'admin') && adopted === null && versions.length > 0 && state !== 'scheduled';
 
-/** What ends the experiment with an arm for everybody. */
+/** Forms that end the experiment with an arm for all users. */
 function decisions(context: PublisherContext, of: OfExperiment): Html {
   if (!canAdopt(context, of.experiment)) return nothing;
   return html`
@@ -135,7 +135,7 @@ const adoptButton = (context: PublisherContext, arm: string, { href }: OfExperim
     text: t('experiments.makePermanent', { arm }),
   });
 
-/** The lift in revenue of each arm as it stood day by day, between the ends of its interval. */
+/** Daily lift in revenue of each arm, with its interval. */
 export function overTimeCard({ over_time: days, arms }: ExperimentReport): Html {
   const charts = arms.slice(1).flatMap(({ arm }) => chartOf(arm, days));
   return charts.length === 0
@@ -145,10 +145,10 @@ export function overTimeCard({ over_time: days, arms }: ExperimentReport): Html 
 
 function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
   const points = days.flatMap(({ day, arms }) => {
-    const lift = arms.find((one) => one.arm === arm)?.lift ?? null;
+    const lift = arms.find((armLift) => armLift.arm === arm)?.lift ?? null;
     return lift === null ? [] : [{ day, lift }];
   });
-  // A line has two ends.
+  // A line needs two points.
   if (points.length < 2) return [];
   const chart = drawnChart({
     caption: t('experiments.overTimeOf', { arm }),
@@ -165,18 +165,18 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
   return [html`<h3>${arm}</h3>${chart}`];
 }
 
-/** All metrics, and the publisher's own outcomes, each with all arms. */
+/** Table of all metrics and the publisher's own outcomes, with all arms. */
 function metricsTable({ arms, control, currency }: ExperimentReport): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
   const rows = names.flatMap((name) =>
     arms.map(({ arm, metrics, outcomes }, at): Cell[] => {
-      const found = metrics[name] ?? outcomes[name];
+      const result = metrics[name] ?? outcomes[name];
       return [
         at === 0 ? metricName(name) : '',
         arm,
-        found === undefined ? '–' : name === revenueName ? moneyFormat(currency)(found.value) : decimal(found.value),
-        at === 0 ? t('experiments.isControl') : liftText(found?.lift ?? null),
-        found === undefined ? '–' : percent(found.probability_best),
+        result === undefined ? '–' : name === revenueName ? moneyFormat(currency)(result.value) : decimal(result.value),
+        at === 0 ? t('experiments.isControl') : liftText(result?.lift ?? null),
+        result === undefined ? '–' : percent(result.probability_best),
       ];
     }),
   );
@@ -193,6 +193,6 @@ const revenueName = 'revenue_per_1000_sessions';
 const metricNames = ['revenue', 'perks', 'clicks', 'conversions'] as const;
 
 function metricName(name: string): string {
-  const known = metricNames.find((metric) => name === `${metric}_per_1000_sessions`);
-  return known === undefined ? t('experiments.perUser', { name }) : t(`experiments.${known}`);
+  const knownName = metricNames.find((metric) => name === `${metric}_per_1000_sessions`);
+  return knownName === undefined ? t('experiments.perUser', { name }) : t(`experiments.${knownName}`);
 }

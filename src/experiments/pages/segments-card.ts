@@ -7,20 +7,20 @@ import type { ExperimentReport } from '../report/report.ts';
 import { type Segment, segments } from '../report/sums.ts';
 import { liftText } from './words.ts';
 
-/** Revenue by a property of the users, with what looking at many of them means. */
+/** Card of revenue by a property of the users, with a note on the number of comparisons. */
 export function segmentsCard(report: ExperimentReport, href: string): Html {
-  const chosen = report.segments;
+  const selected = report.segments;
   const links = tabs(
     t('experiments.segments'),
     segments.map((by) => ({
       text: t(`experiments.by_${by}`),
       href: `${href}?version=${report.version}&population=${report.population}&segment=${by}#segments`,
-      current: chosen?.by === by,
+      current: selected?.by === by,
     })),
   );
   return html`<div id="segments">${card(
     t('experiments.segments'),
-    chosen === null ? links : html`${links}${valuesOf(chosen, report.currency)}`,
+    selected === null ? links : html`${links}${valuesOf(selected, report.currency)}`,
     { lead: t('experiments.segmentsLead') },
   )}</div>`;
 }

@@ -6,7 +6,7 @@ import type { ExperimentValues } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import type { Estimate } from '../statistics/compare.ts';
 
-/** What an experiment does, in words. */
+/** Describes the changes of an experiment in words. */
 export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentValues): string {
   const parts = arms.map((arm) => {
     const changes = changesInWords(arm);
@@ -37,13 +37,13 @@ function changesInWords({ changes }: ArmInput): string {
     .join(', ');
 }
 
-/** Such as `+4.1 %, between +1.2 % and +7 %`. */
+/** Text such as `+4.1 %, between +1.2 % and +7 %`. */
 export const liftText = (lift: Estimate | null): string =>
   lift === null
     ? '–'
     : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
-/** Whether there is enough data, or when there will be. */
+/** Text that says whether there is enough data, or when there will be. */
 export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
   if (isEnough) {
     const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');
@@ -52,9 +52,9 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
   return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
 }
 
-/** What an arm changes of texts and settings, as the form calls it. */
+/** Names of the texts and settings that an arm changes, as the form shows them. */
 const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
-  // What is being typed may be no object yet.
+  // Settings that are being typed may not be an object yet.
   ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map(fieldName),
   ...labelNames.filter((name) => labels?.[name] !== undefined).map((name) => t(`experiments.label_${name}`)),
 ];
@@ -62,7 +62,7 @@ const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 
 const isTrusted = ({ sample_ratio: shares, before_exposure: before }: ExperimentReport): boolean =>
   !shares.is_wrong && !before.is_wrong;
 
-/** Currencies of which amounts are not in the metrics: there was no exchange rate. */
+/** Currencies whose amounts are missing in the metrics, because there was no exchange rate. */
 const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
   [
     ...new Set(
@@ -72,13 +72,13 @@ const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
     ),
   ].sort();
 
-/** Whether the revenue of several currencies was summed, by an earlier release. */
+/** Whether an earlier release added up revenue in several currencies. */
 const isMixed = ({ arms }: ExperimentReport): boolean =>
   arms.some(({ metrics }) => metrics.revenue_per_1000_sessions === undefined);
 
-/** What speaks against the numbers of a report. */
+/** Warnings about the results of a report. */
 export function warningsOf(report: ExperimentReport): string[] {
-  const { sample_ratio: shares, seen_ratio: seen, before_exposure: before } = report;
+  const { sample_ratio: shares, seen_ratio: seenShares, before_exposure: before } = report;
   const unconverted = unconvertedOf(report);
   return [
     ...(isMixed(report) ? [t('experiments.mixedCurrencies')] : []),
@@ -87,11 +87,11 @@ export function warningsOf(report: ExperimentReport): string[] {
       : []),
     ...(shares.is_wrong ? [t('experiments.sharesWrong')] : []),
     ...(before.is_wrong ? [t('experiments.differBefore', { arms: before.arms.join(', ') })] : []),
-    ...(seen?.is_wrong ? [t('experiments.seenWrong')] : []),
+    ...(seenShares?.is_wrong ? [t('experiments.seenWrong')] : []),
   ];
 }
 
-/** The one sentence on top of a report. */
+/** Summary sentence at the top of a report. */
 export function sentenceOf(report: ExperimentReport): string {
   const { arms, control } = report;
   if (!isTrusted(report)) return t('experiments.notTrusted');
@@ -99,11 +99,11 @@ export function sentenceOf(report: ExperimentReport): string {
     const lift = revenue?.lift ?? null;
     return lift === null ? [] : [{ arm, lift, isCertain: revenue?.is_significant === true }];
   });
-  // What differs for certain, and of that, or of all, what earns most.
+  // Best arm: significant differences first, then the highest lift.
   const [best] = candidates.sort(
     (a, b) => Number(b.isCertain) - Number(a.isCertain) || b.lift.estimate - a.lift.estimate,
   );
   if (best === undefined) return t('experiments.tooFew');
-  const found = { arm: best.arm, control, lift: liftText(best.lift) };
-  return `${t('experiments.found', found)} ${daysText(report)}`;
+  const values = { arm: best.arm, control, lift: liftText(best.lift) };
+  return `${t('experiments.found', values)} ${daysText(report)}`;
 }

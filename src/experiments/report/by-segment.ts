@@ -4,15 +4,15 @@ import { ratioOf } from '../statistics/moments.ts';
 import { revenueLifts } from './over-time.ts';
 import { armSums, type Population, readRows, type Segment } from './sums.ts';
 
-/** Revenue of 1,000 sessions by a property of the users' first sessions. */
+/** Revenue per 1,000 sessions, by a property of the users' first sessions. */
 export type SegmentsReport = {
   by: Segment;
-  /** Intervals that hold together with a probability of 95 %: each is wider for the others. */
+  /** Number of intervals that hold together with a probability of 95 %. More intervals make each one wider. */
   comparisons: number;
   values: { value: string; arms: { arm: string; users: number; value: number; lift: Estimate | null }[] }[];
 };
 
-type Asked = {
+type SegmentsQuery = {
   experimentId: number;
   version: number;
   segment: Segment;
@@ -22,12 +22,12 @@ type Asked = {
   alpha: number;
 };
 
-/** Values of a segment that are compared: those with most users (count). */
+/** Maximum number of values of a segment to compare: those with the most users. */
 const maxValues = 12;
 
-export async function readSegments(executor: Executor, asked: Asked): Promise<SegmentsReport> {
-  const { segment, population, names, alpha } = asked;
-  const rows = await readRows(executor, asked);
+export async function readSegments(executor: Executor, query: SegmentsQuery): Promise<SegmentsReport> {
+  const { segment, population, names, alpha } = query;
+  const rows = await readRows(executor, query);
   const values = [...new Set(rows.map(({ value }) => value))]
     .map((value) => ({
       value,
@@ -36,7 +36,7 @@ export async function readSegments(executor: Executor, asked: Asked): Promise<Se
         population,
       ),
     }))
-    .map((one) => ({ ...one, users: one.sums.reduce((sum, { users }) => sum + users, 0) }))
+    .map((segment) => ({ ...segment, users: segment.sums.reduce((sum, { users }) => sum + users, 0) }))
     .sort((a, b) => b.users - a.users)
     .slice(0, maxValues);
   const comparisons = values.length * (names.length - 1);
@@ -58,5 +58,5 @@ export async function readSegments(executor: Executor, asked: Asked): Promise<Se
   };
 }
 
-/** Name of those outside, where they are compared with. */
+/** Name of users outside, if they are the control. */
 export const outside = 'outside';

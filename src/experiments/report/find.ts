@@ -7,7 +7,7 @@ import type { ExperimentView } from '../configuration/view.ts';
 import { type ExperimentPlan, planOf } from './plan.ts';
 import { type ExperimentReport, type ReportOptions, reportOf } from './report.ts';
 
-/** The report of an experiment of a publisher. @throws AppError resource_not_found */
+/** Report of a publisher's experiment. @throws AppError resource_not_found */
 export async function reportFor(work: Work, key: string, options: ReportOptions): Promise<ExperimentReport> {
   const view = (await getRow(experiments, work, key)) as ExperimentView;
   const { rows } = await work.executor.query<{ id: number; erased_users: number }>(
@@ -19,18 +19,18 @@ export async function reportFor(work: Work, key: string, options: ReportOptions)
 
 export type PlannedDesign = Pick<ExperimentView, 'arms' | 'holdout' | 'placements' | 'smallest_lift'>;
 
-/** Shares of all arms, the control first: that of those outside where no arm is. */
+/** Shares of all arms, the control first. Without a control arm, it is the share outside. */
 export function plannedShares({ arms, holdout }: { arms: ArmInput[]; holdout: number }): number[] {
   const control = controlOf(arms);
   const others = [
     ...(holdout > 0 ? [holdout] : []),
     ...arms.filter(({ key }) => key !== control).map((arm) => arm.share),
   ];
-  const left = Math.max(0, 1 - others.reduce((sum, share) => sum + share, 0));
-  return [arms.find(({ key }) => key === control)?.share ?? left, ...others];
+  const rest = Math.max(0, 1 - others.reduce((sum, share) => sum + share, 0));
+  return [arms.find(({ key }) => key === control)?.share ?? rest, ...others];
 }
 
-/** How long an experiment takes, as it is stored or typed. `userKeyMark`: what the keys of users begin with. */
+/** Estimates how long a stored or typed experiment takes. `userKeyMark`: prefix of user keys. */
 export const planFor = (
   { executor, publisherId, nowMs }: Work,
   design: PlannedDesign,

@@ -5,10 +5,10 @@ import { compare, type Estimate } from '../statistics/compare.ts';
 import { noMoments } from '../statistics/moments.ts';
 import { type ArmSums, readRows, type SumsRow } from './sums.ts';
 
-/** The sums of an experiment as they stood at the end of a day. */
+/** Sums of an experiment at the end of a day. */
 type Point = { day: string; rows: SumsRow[] };
 
-/** Writes down how the experiments that run stand now, in place of what was written down earlier the same day. */
+/** Records the current results of running experiments, and replaces earlier records of the day. */
 export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> {
   const { rows } = await pool.query<{ id: number; version: number }>(
     `select id, version from experiments where stopped_at is null and coalesce(started_at, start_at) <= $1
@@ -21,7 +21,7 @@ export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> 
   }
 }
 
-/** An experiment that was removed meanwhile has no points. */
+/** Writes nothing for an experiment that was removed meanwhile. */
 const writePoint = (
   executor: Executor,
   id: number,
@@ -35,9 +35,9 @@ const writePoint = (
   );
 
 /**
- * Deletes the sums of users of experiments that ended before a time. How their versions stand then is written down as
- * their last day, so that their reports stay.
- * @returns users (count)
+ * Deletes the sums of users of experiments that ended before a time. The final results of each version are recorded as
+ * its last day, so that reports remain available.
+ * @returns number of users
  */
 export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promise<number> {
   const { rows } = await pool.query<{ id: number; ended: string; versions: number[] }>(
@@ -62,7 +62,7 @@ export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promi
   return users;
 }
 
-/** Days of a version, the first one first; of many, the last of them. */
+/** Days of a version, oldest first; only the last ones of many. */
 export async function readPoints(
   executor: Executor,
   { experimentId, version }: { experimentId: number; version: number },
@@ -78,20 +78,20 @@ export async function readPoints(
 
 const maxDays = 120;
 
-/** What an arm adds to revenue, with the interval; null: too few users. */
+/** Effect of an arm on revenue, with its interval; null if there are too few users. */
 export type ArmLift = { arm: string; lift: Estimate | null; isSignificant: boolean };
 
-/** The lifts in revenue of all arms but the control, which is the first. `alpha`: of each. */
+/** Lifts in revenue of all arms except the control, which comes first. `alpha`: of each arm. */
 export function revenueLifts(names: readonly string[], sums: readonly ArmSums[], alpha: number): ArmLift[] {
   const revenueOf = (name: string) => sums.find(({ arm }) => arm === name)?.metrics.revenue ?? noMoments;
   const [control = '', ...others] = names;
   return others.map((arm) => {
-    const found = compare(revenueOf(control), revenueOf(arm), { alpha });
-    return { arm, lift: found?.lift ?? null, isSignificant: found?.isSignificant ?? false };
+    const result = compare(revenueOf(control), revenueOf(arm), { alpha });
+    return { arm, lift: result?.lift ?? null, isSignificant: result?.isSignificant ?? false };
   });
 }
 
-/** Whether the data say that the revenue differs, or that it does not by as much as is looked for. */
+/** Whether the data show that the revenue differs, or that it differs by less than the lift to detect. */
 export function isAnswered({ lift, isSignificant }: Omit<ArmLift, 'arm'>, smallestLift: number): boolean {
   if (lift === null) return false;
   return isSignificant || Math.max(Math.abs(lift.low), Math.abs(lift.high)) < smallestLift;

@@ -5,47 +5,47 @@ import { usersNeeded } from '../statistics/checks.ts';
 import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
 import { paidSql } from '../sums/statements.ts';
 
-/** How often an interval of a report misses the truth, over all looks and all arms together. */
+/** Probability that an interval of a report misses the true value, over all looks and all arms together. */
 export const alpha = 0.05;
 
-/** How large an experiment must be to find what it looks for, by the traffic of late. */
+/** Required size of an experiment, estimated from recent traffic. */
 export type ExperimentPlan = {
-  /** The difference in revenue that is to be found: 0.05 is 5 %. */
+  /** Difference in revenue to detect: 0.05 is 5 %. */
   lift: number;
-  /** Users a day at its placements, of all the traffic. */
+  /** Users per day at its placements, from all traffic. */
   users_per_day: number;
-  /** Users of all arms; null: there is no revenue to plan with. */
+  /** Users of all arms, or null without revenue to plan with. */
   users_needed: number | null;
-  /** Until then, at the traffic of late; null: there is none. */
+  /** Days until then, at the recent traffic, or null without traffic. */
   days: number | null;
 };
 
-type Asked = {
+type PlanQuery = {
   publisherId: number;
-  /** What the keys of users begin with (`pepperMark`); those of an earlier pepper come no more. */
+  /** Prefix of user keys (`pepperMark`). Keys of an earlier pepper don't occur any more. */
   userKeyMark: string;
-  /** Normalised names; null: all. */
+  /** Normalized names, or null for all. */
   placements: readonly string[] | null;
-  /** Of all arms, the control first; the part of the traffic that is outside has none. */
+  /** Shares of all arms, the control first, without the traffic outside. */
   shares: readonly number[];
   lift: number;
   nowMs: number;
 };
 
-/** Days of traffic that are looked at, and sessions that are enough of it (counts). */
+/** Number of days of traffic to read, and a sufficient number of sessions. */
 const windowDays = 7;
 const enoughSessions = 5_000;
 
-/** As many samples of the usual size (`sampleShare`) are looked through at most (count): about 160,000 sessions. */
+/** Maximum number of samples of the usual size (`sampleShare`): about 160,000 sessions. */
 const mostSamples = 16;
 
-/** How much of all pages is read first, and four times as much again, until there are enough sessions. */
+/** Part of all pages to read first; it is quadrupled until there are enough sessions. */
 const smallestPart = 1 / 4096;
 
-/** Plans by a sample of users of the last week. */
-export async function planOf(executor: Executor, asked: Asked): Promise<ExperimentPlan> {
-  const { shares, lift } = asked;
-  const { moments, usersPerDay } = await sampleUsers(executor, asked);
+/** Plans with a sample of users of the last week. */
+export async function planOf(executor: Executor, query: PlanQuery): Promise<ExperimentPlan> {
+  const { shares, lift } = query;
+  const { moments, usersPerDay } = await sampleUsers(executor, query);
   const all = shares.reduce((sum, share) => sum + share, 0);
   const needed = usersOfAllArms({ mean: ratioOf(moments), variance: linearised(moments).z, lift, shares });
   const perDay = Math.round(usersPerDay);
@@ -55,13 +55,13 @@ export async function planOf(executor: Executor, asked: Asked): Promise<Experime
 
 type Design = { mean: number; variance: number; lift: number; shares: readonly number[] };
 
-/** Users of all arms by whom the lift of each is found. `shares`: the control's first. @returns null: never */
+/** Users of all arms that are needed to detect the lift of each. `shares`: the control first. @returns null: never */
 export function usersOfAllArms({ mean, variance, lift, shares }: Design): number | null {
   const [control = 0, ...others] = shares.filter((share) => share > 0);
   if (others.length === 0 || mean <= 0) return null;
-  // The smallest arm decides: the others are found by then.
+  // The smallest arm takes longest.
   const arm = Math.min(...others);
-  const found = usersNeeded({
+  const users = usersNeeded({
     mean,
     variance,
     lift,
@@ -69,28 +69,28 @@ export function usersOfAllArms({ mean, variance, lift, shares }: Design): number
     alpha: alpha / others.length,
   });
   const all = others.reduce((sum, share) => sum + share, control);
-  return Number.isFinite(found) ? Math.ceil((found * all) / (control + arm)) : null;
+  return Number.isFinite(users) ? Math.ceil((users * all) / (control + arm)) : null;
 }
 
 type Sample = { moments: Moments; usersPerDay: number };
 
 /**
- * Random pages tell how much of all sessions has enough of the publisher's; that part of all users is read then. It is
- * bounded by what is looked through, so that a small publisher beside large ones has a smaller sample.
+ * Samples users. Random pages show which part of all sessions contains enough of the publisher's; then that part of all
+ * users is read. The number of rows read is limited, so that a small publisher among large ones has a smaller sample.
  */
-async function sampleUsers(executor: Executor, asked: Asked): Promise<Sample> {
-  const most = Math.min(1, mostSamples * (await sampleShare(executor, 'sessions', asked.nowMs - windowDays * dayMs)));
+async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample> {
+  const most = Math.min(1, mostSamples * (await sampleShare(executor, 'sessions', query.nowMs - windowDays * dayMs)));
   let part = Math.min(most, smallestPart);
-  let sessions = await readSample(executor, asked, pages(part));
+  let sessions = await readSample(executor, query, pages(part));
   while (part < most && sessions.x < enoughSessions) {
     part = Math.min(most, part * 4);
-    sessions = await readSample(executor, asked, pages(part));
+    sessions = await readSample(executor, query, pages(part));
   }
-  // No session has a user: each counts as one.
-  return sampleOf(sessions.keyed === 0 ? sessions : await readSample(executor, asked, users(part, asked)), part);
+  // No session has a user, so each counts as one.
+  return sampleOf(sessions.keyed === 0 ? sessions : await readSample(executor, query, users(part, query)), part);
 }
 
-/** Which sessions are read; `$1` to `$3` are taken. */
+/** Sessions to read; `$1` to `$3` are used already. */
 type Source = { from: string; where: string; values: readonly unknown[] };
 
 const pages = (part: number): Source => ({
@@ -99,8 +99,8 @@ const pages = (part: number): Source => ({
   values: [100 * part],
 });
 
-/** Keys of users are random behind their mark: those of a part of them are the lowest. */
-const users = (part: number, { userKeyMark: mark }: Asked): Source => {
+/** User keys are random after their prefix, so a part of the users is the range of the lowest keys. */
+const users = (part: number, { userKeyMark: mark }: PlanQuery): Source => {
   const last = Math.floor(part * 16 ** 12) - 1;
   return {
     from: 'sessions',
@@ -109,7 +109,7 @@ const users = (part: number, { userKeyMark: mark }: Asked): Source => {
   };
 };
 
-/** `part`: how much of all users the sample has, 0 to 1. */
+/** `part`: fraction of all users in the sample, 0 to 1. */
 const sampleOf = ({ days, ...sums }: SampleRow, part: number): Sample => ({
   moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
   usersPerDay: sums.n / part / Math.max(1, days),
@@ -121,8 +121,8 @@ type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & {
   keyed: number;
 };
 
-async function readSample(executor: Executor, asked: Asked, { from, where, values }: Source): Promise<SampleRow> {
-  const { publisherId, placements, nowMs } = asked;
+async function readSample(executor: Executor, query: PlanQuery, { from, where, values }: Source): Promise<SampleRow> {
+  const { publisherId, placements, nowMs } = query;
   const { rows } = await executor.query<SampleRow>(
     `with sample as materialized (
       select day, id, created_at, user_key, coalesce(user_key, id) as unit from ${from}

@@ -7,25 +7,25 @@ import type { ArmSums } from './sums.ts';
 type Design = { shares: readonly number[]; lift: number; sinceMs: number; nowMs: number };
 
 type Progress = {
-  /** Users of all arms that are needed; null: unknown as yet. */
+  /** Users of all arms that are needed, or null if unknown. */
   needed: number | null;
-  /** Who are there. */
+  /** Users counted so far. */
   users: number;
-  /** At the pace since the version began, at least 1; null: unknown as yet. */
+  /** Days left at the pace since the version began, at least 1; null if unknown. */
   daysLeft: number | null;
-  /** Of the variance, by what users did before: in the arm where it is least. */
+  /** Part of the variance that the users' history explains, in the arm where it is smallest. */
   explained: number;
 };
 
-/** Users of the control from which on its spread is known (count). */
+/** Minimum number of users of the control for an estimate of the variance. */
 const fewestUsers = 100;
 
-/** How far an experiment is from seeing the smallest lift in revenue. @param arms the control first */
+/** Progress of an experiment towards detecting the smallest lift in revenue. @param arms the control first */
 export function progressOf(arms: readonly (ArmSums | null)[], { shares, lift, sinceMs, nowMs }: Design): Progress {
   const [control = noMoments, ...others] = arms.map((arm) => arm?.metrics.revenue ?? noMoments);
   const users = others.reduce((sum, { n }) => sum + n, control.n);
-  const found = others.flatMap((arm) => compare(control, arm, { alpha })?.explained ?? []);
-  const explained = found.length === 0 ? 0 : Math.max(0, Math.min(...found));
+  const explainedShares = others.flatMap((arm) => compare(control, arm, { alpha })?.explained ?? []);
+  const explained = explainedShares.length === 0 ? 0 : Math.max(0, Math.min(...explainedShares));
   const variance = linearised(control).z * (1 - explained);
   const needed = control.n < fewestUsers ? null : usersOfAllArms({ mean: ratioOf(control), variance, lift, shares });
   const days = Math.max(1 / 24, (nowMs - sinceMs) / dayMs);

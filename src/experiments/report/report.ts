@@ -25,9 +25,9 @@ import {
 } from './sums.ts';
 
 type MetricReport = {
-  /** By 1,000 sessions; an own outcome by user. */
+  /** Value per 1,000 sessions; own outcomes per user. */
   value: number;
-  /** Against the control; null: this is it, or there are too few users. */
+  /** Difference from the control; null for the control itself, or with too few users. */
   difference: Estimate | null;
   lift: Estimate | null;
   is_significant: boolean;
@@ -39,10 +39,10 @@ type ArmReport = {
   users: number;
   sessions: number;
   would_have_seen: { users: number; sessions: number };
-  /** Booked revenue by currency; `not_converted`: the part that the metrics leave out. */
+  /** Booked revenue by currency; `not_converted`: the part that is missing in the metrics. */
   revenue_by_currency: { currency: string; revenue: number; not_converted: number }[];
   metrics: Record<string, MetricReport>;
-  /** The publisher's own, by user. */
+  /** The publisher's own outcomes, per user. */
   outcomes: Record<string, MetricReport>;
 };
 
@@ -53,32 +53,34 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
-  /** Currency of the revenue; null: nothing was earned yet, or an earlier release added several currencies. */
+  /** Currency of the revenue; null without revenue, or if an earlier release added several currencies. */
   currency: string | null;
-  /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
+  /**
+   * Whether the data answer the question: the difference in revenue is not 0, or it is smaller than the lift to detect.
+   */
   is_enough: boolean;
-  /** Users of all arms that are needed to see the smallest lift that is looked for; null: unknown as yet. */
+  /** Users of all arms that are needed to detect the smallest lift, or null if unknown. */
   users_needed: number | null;
-  /** Of them, those who are there. */
+  /** Users counted so far. */
   users_counted: number;
-  /** How much of the variance of revenue is explained by what users did before, 0 to 1. */
+  /** Part of the variance of revenue that the users' history explains, 0 to 1. */
   explained_by_history: number;
   smallest_lift: number;
-  /** Until then, at the pace so far, of one that runs; 0: there is enough; null: unknown as yet. */
+  /** Days until then for a running experiment, at the pace so far; 0 with enough data; null if unknown. */
   days_left: number | null;
   erased_users: number;
   arms: ArmReport[];
-  /** The lift in revenue as it stood at the end of each day, and now. */
+  /** Lift in revenue at the end of each day, and now. */
   over_time: { day: string; is_enough: boolean; arms: { arm: string; lift: Estimate | null }[] }[];
-  /** The day since which there is enough data, and was on each day that followed; null: there is not. */
+  /** First day since which there has been enough data on every day, or null. */
   enough_since: string | null;
-  /** Where it is asked for. */
+  /** Segments, if requested. */
   segments: SegmentsReport | null;
 };
 
 export type ReportOptions = { version: number | null; population: Population | null; segment: Segment | null };
 
-/** @throws AppError resource_not_found: there is no such version */
+/** @throws AppError resource_not_found if there is no such version */
 export async function reportOf(
   { executor, nowMs }: { executor: Executor; nowMs: number },
   experiment: ExperimentView & { id: number; erased_users: number },
@@ -86,16 +88,19 @@ export async function reportOf(
 ): Promise<ExperimentReport> {
   const { id, key, state, versions } = experiment;
   const version = options.version ?? experiment.version;
-  const stored = versions.find((one) => one.version === version);
+  const stored = versions.find((candidate) => candidate.version === version);
   if (stored === undefined && (options.version !== null || versions.length > 0))
     throw new AppError('resource_not_found', { message: 'Version not found.' });
   const { arms, holdout, at } = stored ?? { ...experiment, at: null };
   const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
-  const asked = { experimentId: id, version };
-  const money = await readMoney(executor, asked);
-  const points = (await readPoints(executor, asked)).map(({ day, rows }) => ({ day, rows: comparable(rows, money) }));
-  const live = comparable(await readRows(executor, { ...asked, segment: null }), money);
-  // Long after its end an experiment has no sums of users any more: it stands as on its last day.
+  const versionKey = { experimentId: id, version };
+  const money = await readMoney(executor, versionKey);
+  const points = (await readPoints(executor, versionKey)).map(({ day, rows }) => ({
+    day,
+    rows: comparable(rows, money),
+  }));
+  const live = comparable(await readRows(executor, { ...versionKey, segment: null }), money);
+  // Long after its end an experiment has no sums of users; the results are those of its last day.
   const isOver = points.length > 0 && !live.some(({ moments }) => moments.n > 0);
   const rows = isOver ? (points.at(-1)?.rows ?? []) : live;
   const sums = armSums(rows, population);
@@ -115,15 +120,15 @@ export async function reportOf(
   });
   const shares = names.map((name) => planned.get(name) ?? 0);
   const { smallest_lift: lift } = experiment;
-  const each = alpha / Math.max(1, names.length - 1);
+  const alphaPerArm = alpha / Math.max(1, names.length - 1);
   const today = dayOf(nowMs);
   const days = isOver ? points : [...points.filter(({ day }) => day !== today), { day: today, rows }];
   const overTime = days.map((point) => {
-    const lifts = revenueLifts(names, armSums(point.rows, population), each);
+    const lifts = revenueLifts(names, armSums(point.rows, population), alphaPerArm);
     return {
       day: point.day,
-      is_enough: lifts.length > 0 && lifts.every((one) => isAnswered(one, lift)),
-      arms: lifts.map(({ arm, lift: found }) => ({ arm, lift: found })),
+      is_enough: lifts.length > 0 && lifts.every((armLift) => isAnswered(armLift, lift)),
+      arms: lifts.map(({ arm, lift: liftValue }) => ({ arm, lift: liftValue })),
     };
   });
   const isEnough = overTime.at(-1)?.is_enough === true;
@@ -149,14 +154,15 @@ export async function reportOf(
     arms: reports,
     over_time: overTime,
     enough_since: isEnough ? (overTime[1 + overTime.findLastIndex((point) => !point.is_enough)]?.day ?? null) : null,
-    segments: segment === null ? null : await readSegments(executor, { ...asked, segment, population, names, alpha }),
+    segments:
+      segment === null ? null : await readSegments(executor, { ...versionKey, segment, population, names, alpha }),
   };
 }
 
-/** Whether revenue was summed over several currencies, by an earlier release. */
+/** Whether an earlier release added up revenue in several currencies. */
 const isMixed = ({ currency }: VersionMoney): boolean => currency === unknownCurrency;
 
-/** The sums without those that compare nothing. */
+/** Sums without those that can't be compared. */
 const comparable = (rows: readonly SumsRow[], money: VersionMoney): SumsRow[] =>
   rows.filter(({ name, isOwn }) => isOwn || !isMixed(money) || (name !== 'revenue' && name !== 'paying'));
 
@@ -167,7 +173,7 @@ type Design = {
   isCurrent: boolean;
 };
 
-/** The share of the traffic that each arm has. */
+/** Share of the traffic of each arm. */
 function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurrent }: Design): Map<string, number> {
   const stated = new Map([[holdoutArm, holdout], ...arms.map(({ key, share }): [string, number] => [key, share])]);
   const shares = new Map(
@@ -182,7 +188,7 @@ function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurre
   return shares;
 }
 
-/** What is measured, by arm. */
+/** A metric by arm. */
 type Series = [name: string, MetricReport[]];
 
 async function armReports(
@@ -191,25 +197,25 @@ async function armReports(
   money: VersionMoney,
 ): Promise<ArmReport[]> {
   const letOthersRun = createPacer();
-  // Each arm is compared with the control: together they miss as often as one (Bonferroni).
-  const each = alpha / Math.max(1, names.length - 1);
+  // Each arm is compared with the control; divide alpha, so that all together miss as often as one (Bonferroni).
+  const alphaPerArm = alpha / Math.max(1, names.length - 1);
   const metric = async (pick: (arm: ArmSums) => Moments | undefined, factor: number): Promise<MetricReport[]> => {
     await letOthersRun();
     const moments = sums.map((arm) => (arm === null ? undefined : pick(arm)));
-    const best = probabilitiesToBeBest(moments.map((one) => one ?? noMoments));
+    const best = probabilitiesToBeBest(moments.map((armMoments) => armMoments ?? noMoments));
     return moments.map((own, at) => {
-      const found = at === 0 ? null : compare(moments[0] ?? noMoments, own ?? noMoments, { alpha: each });
+      const comparison = at === 0 ? null : compare(moments[0] ?? noMoments, own ?? noMoments, { alpha: alphaPerArm });
       return {
         value: ratioOf(own ?? noMoments) * factor,
-        difference: found === null ? null : scaled(found.difference, factor),
-        lift: found?.lift ?? null,
-        is_significant: found?.isSignificant ?? false,
+        difference: comparison === null ? null : scaled(comparison.difference, factor),
+        lift: comparison?.lift ?? null,
+        is_significant: comparison?.isSignificant ?? false,
         probability_best: best[at] ?? 0,
       };
     });
   };
   const metrics: Series[] = [];
-  for (const name of sessionMetrics.filter((one) => one !== 'revenue' || !isMixed(money)))
+  for (const name of sessionMetrics.filter((metricName) => metricName !== 'revenue' || !isMixed(money)))
     metrics.push([`${name}_per_1000_sessions`, await metric((arm) => arm.metrics[name], 1000)]);
   const outcomeNames = [...new Set(sums.flatMap((arm) => [...(arm?.outcomes.keys() ?? [])]))].sort();
   const outcomes: Series[] = [];
@@ -238,25 +244,27 @@ const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => 
   high: high * factor,
 });
 
-/** Whether the numbers of a report can be trusted. */
+/** Whether the results of a report can be trusted. */
 type Validity = {
-  /** Users were lost or counted twice in some arms. */
+  /** Whether users were lost or counted twice in some arms. */
   sample_ratio: { is_wrong: boolean; odds: number };
-  /** An arm changes who sees an offer, so those who do cannot be compared; null: all users are. */
+  /**
+   * Whether an arm changes who sees an offer, so that users who do can't be compared; null if all users are compared.
+   */
   seen_ratio: { is_wrong: boolean; odds: number } | null;
-  /** Arms whose users differed from the control's before they were in the experiment. */
+  /** Arms whose users differed from the control's before they joined the experiment. */
   before_exposure: { is_wrong: boolean; arms: string[] };
 };
 
-type Asked = {
+type ValidityQuery = {
   /** Arms, the control first, and the share of each. */
   names: readonly string[];
   shares: readonly number[];
   population: Population;
 };
 
-/** @param sums of all users, whatever they saw: a check must not look at what arms change */
-function validityOf(sums: readonly ArmSums[], { names, shares, population }: Asked): Validity {
+/** @param sums of all users, whatever they saw, because a check must not depend on what arms change */
+function validityOf(sums: readonly ArmSums[], { names, shares, population }: ValidityQuery): Validity {
   const arms = names.map((name) => sums.find(({ arm }) => arm === name));
   const ratio = (of: (arm: ArmSums) => number): { is_wrong: boolean; odds: number } => {
     const counted = arms.map((arm, at) => ({ users: arm === undefined ? 0 : of(arm), share: shares[at] ?? 0 }));

@@ -175,7 +175,7 @@ const plan = Type.Object(
   { title: 'ExperimentPlan' },
 );
 
-/** `userKeyMark`: what the keys of users begin with (`pepperMark`). */
+/** `userKeyMark`: prefix of user keys (`pepperMark`). */
 export type ExperimentHttp = ManagementHttp & { userKeyMark: string };
 
 /** `GET /manage/v1/experiments/{key}/report` and `/plan`. */
@@ -228,18 +228,18 @@ export function reportRoutes(app: App, { management, auth, userKeyMark }: Experi
 const refuse = (name: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
 
-function readVersion(given: string | undefined): number | null {
-  if (given === undefined) return null;
-  if (!/^[1-9]\d{0,5}$/.test(given)) throw refuse('version', 'must be a number from 1');
-  return Number(given);
+function readVersion(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw refuse('version', 'must be a number from 1');
+  return Number(text);
 }
 
-function readPopulation(given: string | undefined): Population | null {
-  if (given === undefined || given === 'all' || given === 'would_have_seen') return given ?? null;
+function readPopulation(text: string | undefined): Population | null {
+  if (text === undefined || text === 'all' || text === 'would_have_seen') return text ?? null;
   throw refuse('population', 'must be all or would_have_seen');
 }
 
-function readSegment(given: string | undefined): Segment | null {
-  if (given === undefined || given === 'device' || given === 'country') return given ?? null;
+function readSegment(text: string | undefined): Segment | null {
+  if (text === undefined || text === 'device' || text === 'country') return text ?? null;
   throw refuse('segment', 'must be device or country');
 }

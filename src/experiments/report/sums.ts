@@ -2,58 +2,58 @@ import { isOwnKind } from '../../catalog/event-kinds.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { addMoments, type Moments, momentNames, noMoments } from '../statistics/moments.ts';
 
-/** Whose numbers: of everybody, or of those who saw an offer, or would have. */
+/** Users to include: all, or those who saw an offer, or would have seen one. */
 export type Population = 'all' | 'would_have_seen';
 
-/** What is measured by session. */
+/** Metrics by session. */
 export const sessionMetrics = ['revenue', 'perks', 'clicks', 'conversions'] as const;
 type SessionMetric = (typeof sessionMetrics)[number];
 
 export type ArmSums = {
-  /** Empty: outside. */
+  /** Arm, or empty for users outside. */
   arm: string;
   users: number;
   usersWhoWouldSee: number;
   sessions: number;
   sessionsThatWouldShow: number;
   metrics: Record<SessionMetric, Moments>;
-  /** By name. */
+  /** Own outcomes by name. */
   outcomes: Map<string, Moments>;
 };
 
-/** What users have in common: all, the device of their first session, or its country. */
+/** Properties of users' first sessions by which they can be compared. */
 export const segments = ['device', 'country'] as const;
 export type Segment = (typeof segments)[number];
 
-type Asked = { experimentId: number; version: number; segment: Segment | null };
+type SumsQuery = { experimentId: number; version: number; segment: Segment | null };
 
-/** Sums of the users of an arm who saw, or would have seen, an offer; or of the others. */
+/** Sums of the users of an arm who saw an offer, or would have seen one; or of the others. */
 export type SumsRow = {
   arm: string;
   sees: boolean;
-  /** Value of the segment; empty: all users, or unknown. */
+  /** Value of the segment; empty for all users, or if unknown. */
   value: string;
-  /** A metric, or the name of an own outcome; `shown`: sessions that showed an offer; `paying`: users with revenue. */
+  /** Metric, or name of an own outcome; `shown`: sessions that showed an offer; `paying`: users with revenue. */
   name: string;
   isOwn: boolean;
   moments: Moments;
 };
 
 /**
- * Users above this quantile of those who have any count as if they were on it: one order of a reseller would otherwise
- * outweigh thousands (winsorising).
+ * Users above this quantile, among those with a value, count with its value: a single order of a reseller would
+ * otherwise outweigh thousands (winsorizing).
  */
 const cappedAt = 0.999;
 
-/** Of `count` users, how many are on the quantile or above it: those whose values are read one by one. */
+/** Number of users, of `count`, at or above the quantile, whose values are read one by one. */
 const cappedCount = (count: number): number => (count === 0 ? 0 : count - Math.ceil(cappedAt * count) + 1);
 
-/** Own outcomes of a report, and own events: so many names each. */
+/** Maximum number of names of own outcomes in a report, and of own events. */
 const maxOutcomes = 20;
 
-/** The sums of a version, in the units of reports: money, not micros. */
-export async function readRows(executor: Executor, asked: Asked): Promise<SumsRow[]> {
-  const { experimentId, version, segment } = asked;
+/** Sums of a version in the units of reports: money rather than micros. */
+export async function readRows(executor: Executor, query: SumsQuery): Promise<SumsRow[]> {
+  const { experimentId, version, segment } = query;
   const { rows } = await executor.query<Omit<SumsRow, 'moments'> & Moments>({
     name: 'experiment_moments',
     text: `select arm, sees, segment_value as value, name, is_own as "isOwn",
@@ -62,25 +62,25 @@ export async function readRows(executor: Executor, asked: Asked): Promise<SumsRo
     order by 1, 2, 3, 4`,
     values: [experimentId, version, segment ?? ''],
   });
-  const named = [...new Set(rows.filter(({ isOwn, n }) => isOwn && n > 0).map(({ name }) => name))].sort();
+  const outcomeNames = [...new Set(rows.filter(({ isOwn, n }) => isOwn && n > 0).map(({ name }) => name))].sort();
   const own = [false, true].flatMap((isEvent) =>
-    named.filter((name) => isOwnKind(name) === isEvent).slice(0, maxOutcomes),
+    outcomeNames.filter((name) => isOwnKind(name) === isEvent).slice(0, maxOutcomes),
   );
-  const kept = rows.filter(({ name, isOwn }) => !isOwn || own.includes(name));
+  const retainedRows = rows.filter(({ name, isOwn }) => !isOwn || own.includes(name));
   const countOf = (is: (row: (typeof rows)[number]) => boolean, of: 'n' | 'y'): number =>
     rows.filter(is).reduce((sum, row) => sum + row[of], 0);
   const paying = countOf(({ name, isOwn }) => !isOwn && name === 'paying', 'y');
   const excess = [
-    ...(await revenueExcess(executor, asked, cappedCount(paying))),
+    ...(await revenueExcess(executor, query, cappedCount(paying))),
     ...(await outcomeExcess(
       executor,
-      asked,
+      query,
       own.map((name) => ({ name, count: cappedCount(countOf((row) => row.isOwn && row.name === name, 'n')) })),
     )),
   ];
-  return kept.map(({ arm, sees, value, name, isOwn, ...moments }) => {
+  return retainedRows.map(({ arm, sees, value, name, isOwn, ...moments }) => {
     const over = excess.find(
-      (one) => one.name === name && one.isOwn === isOwn && one.arm === arm && one.sees === sees && one.value === value,
+      (row) => row.name === name && row.isOwn === isOwn && row.arm === arm && row.sees === sees && row.value === value,
     );
     const { y = 0, yy = 0, xy = 0, yb = 0 } = over ?? {};
     const { n, x, b, xx, bb, xb } = moments;
@@ -100,7 +100,7 @@ export async function readRows(executor: Executor, asked: Asked): Promise<SumsRo
   });
 }
 
-/** `isMicros`: y and b are. */
+/** `isMicros`: whether y and b are micros. */
 function inUnits(moments: Moments, isMicros: boolean): Moments {
   if (!isMicros) return moments;
   const { y, b, yy, bb, xy, xb, yb } = moments;
@@ -126,12 +126,12 @@ type ArmMoney = { arm: string; currency: string; revenue: number; not_converted:
 
 /** Revenue of a version. */
 export type VersionMoney = {
-  /** The currency in which it is summed by user; `XXX`: it cannot be told; null: nothing was earned yet. */
+  /** Currency of the sums by user; `XXX` if unknown; null without revenue. */
   currency: string | null;
   arms: ArmMoney[];
 };
 
-/** The currency of the revenue of a version, and what was booked in each currency. */
+/** Currency of the revenue of a version, and the booked amounts in each currency. */
 export async function readMoney(
   executor: Executor,
   { experimentId, version }: { experimentId: number; version: number },
@@ -148,9 +148,9 @@ export async function readMoney(
   return { currency: summed.rows[0]?.currency ?? null, arms: booked.rows };
 }
 
-/** What users above the quantile have beyond it. @param count of the users on it and above */
-async function revenueExcess(executor: Executor, asked: Asked, count: number): Promise<Excess[]> {
-  const { experimentId, version, segment } = asked;
+/** Excess of users above the quantile. @param count number of users at or above it */
+async function revenueExcess(executor: Executor, query: SumsQuery, count: number): Promise<Excess[]> {
+  const { experimentId, version, segment } = query;
   if (count <= 1) return [];
   const { rows } = await executor.query<Excess>({
     name: `experiment_revenue_excess ${segment}`,
@@ -170,7 +170,7 @@ async function revenueExcess(executor: Executor, asked: Asked, count: number): P
 
 async function outcomeExcess(
   executor: Executor,
-  { experimentId, version }: Asked,
+  { experimentId, version }: SumsQuery,
   names: readonly { name: string; count: number }[],
 ): Promise<Excess[]> {
   if (names.every(({ count }) => count <= 1)) return [];
@@ -192,7 +192,7 @@ async function outcomeExcess(
   return rows;
 }
 
-/** The sums of each arm, of a population. */
+/** Sums of each arm in a population. */
 export function armSums(rows: readonly SumsRow[], population: Population): ArmSums[] {
   const arms = new Map<string, ArmSums>();
   for (const { arm, sees, name, isOwn, moments } of rows) {
@@ -210,7 +210,7 @@ export function armSums(rows: readonly SumsRow[], population: Population): ArmSu
   }
   const names = new Set([...arms.values()].flatMap(({ outcomes }) => [...outcomes.keys()]));
   for (const sums of arms.values()) {
-    // By user: those without any count with 0.
+    // Values per user: users without any count as 0.
     const n = sums.metrics.clicks.n;
     for (const name of names) sums.outcomes.set(name, { ...(sums.outcomes.get(name) ?? noMoments), n, x: n, xx: n });
   }

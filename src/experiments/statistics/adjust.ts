@@ -1,11 +1,11 @@
 import { linearised, type Moments, ratioOf } from './moments.ts';
 
-/** A ratio as it would be if the users of all arms had done the same before, and the variance of that estimate. */
+/** Estimate of a ratio as if the users of all arms had the same history, and its variance. */
 export type Adjusted = { mean: number; variance: number };
 
 /**
- * What users did before the experiment cannot have been changed by it, so what it explains of a difference is chance,
- * and is taken off (CUPED). The slope is pooled over the arms: it must not depend on what an arm does.
+ * Adjusts for the users' history (CUPED): the experiment can't have changed it, so the part of a difference that it
+ * explains is chance, and is subtracted. The slope is pooled over the arms, because it must not depend on an arm.
  */
 export function adjust(arms: readonly Moments[]): { arms: Adjusted[]; explained: number } {
   const counted = arms.filter(({ n }) => n > 0);
@@ -27,6 +27,6 @@ export function adjust(arms: readonly Moments[]): { arms: Adjusted[]; explained:
     };
   });
   const plain = sumOf((arm) => linearised(arm).z / arm.n);
-  const left = adjusted.reduce((sum, { variance }) => sum + variance, 0);
-  return { arms: adjusted, explained: plain === 0 ? 0 : 1 - left / plain };
+  const residual = adjusted.reduce((sum, { variance }) => sum + variance, 0);
+  return { arms: adjusted, explained: plain === 0 ? 0 : 1 - residual / plain };
 }

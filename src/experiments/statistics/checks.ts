@@ -3,20 +3,20 @@ import { adjust } from './adjust.ts';
 import { alwaysValidWidth, compare } from './compare.ts';
 import type { Moments } from './moments.ts';
 
-/** How often a check may alarm without a cause, over all looks. */
+/** Probability of a false alarm of a check, over all looks. */
 const falseAlarms = 0.001;
 
-/** Odds against the shares from which on users must have been lost. */
+/** Odds against the planned shares above which users must have been lost. */
 const alarmOdds = 1 / falseAlarms;
 
-/** How many users the priors count for: shares that are wrong by about 2 %, and by about 0.2 %. */
+/** Weight of the priors, in users: for shares that are wrong by about 2 %, and by about 0.2 %. */
 const priors = [600, 60_000];
 
 /**
  * Whether users were lost or counted twice in some arms: a sequential test of the shares (Lindon and Malek, "Anytime
- * valid inference for multinomial count data", 2022). The odds of the counts under any shares near the planned ones, by
- * their odds under those, exceed 1,000 with probability below 0.001, however often one looks.
- * @param arms counted users, and the planned share of each among them
+ * valid inference for multinomial count data", 2022). The odds of the counts under shares near the planned ones,
+ * relative to the odds under the planned ones, exceed 1,000 with probability below 0.001, however often one looks.
+ * @param arms counted users, and the planned share of each arm
  */
 export function sampleRatio(arms: readonly { users: number; share: number }[]): { odds: number; isWrong: boolean } {
   const planned = arms.filter(({ share }) => share > 0);
@@ -36,25 +36,25 @@ export function sampleRatio(arms: readonly { users: number; share: number }[]): 
 }
 
 /**
- * Whether users of an arm differed from the control's before they were in the experiment. Chance alone spreads them
- * evenly; else something else chose them, or an earlier experiment still works in them.
- * @param measures for each arm, the control first, the sums of each thing that is known from before
- * @returns the places of such arms
+ * Whether users of an arm differed from the control's before they joined the experiment. Chance alone distributes them
+ * evenly; otherwise the selection was biased, or an earlier experiment still has an effect.
+ * @param measures for each arm, the control first, the sums of each property of the history
+ * @returns indexes of such arms
  */
 export function differBefore(measures: readonly (readonly Moments[])[]): number[] {
   const [control = [], ...others] = measures;
   const alpha = falseAlarms / Math.max(1, others.length * control.length);
   return others.flatMap((arm, at) =>
     arm.some((own, index) => {
-      const found = compare(historyOf(control[index] ?? own), historyOf(own), { alpha });
-      return found?.isSignificant === true;
+      const comparison = compare(historyOf(control[index] ?? own), historyOf(own), { alpha });
+      return comparison?.isSignificant === true;
     })
       ? [at + 1]
       : [],
   );
 }
 
-/** What is known from before as what is measured, by user. */
+/** History of the users as the measured value, per user. */
 const historyOf = ({ n, b, bb }: Moments): Moments => ({
   n,
   x: n,
@@ -68,7 +68,7 @@ const historyOf = ({ n, b, bb }: Moments): Moments => ({
   yb: 0,
 });
 
-/** The logarithm of the gamma function (Stirling's series; error below 1e-10 from 10 on, and lifted up to there). */
+/** Logarithm of the gamma function (Stirling's series, error below 1e-10 from 10 on; smaller values are shifted up). */
 function logGamma(value: number): number {
   let x = value;
   let shift = 0;
@@ -79,38 +79,38 @@ function logGamma(value: number): number {
 }
 
 type Plan = {
-  /** Of the metric of one user: its mean, and its variance divided by that of a share of 1. */
+  /** Mean of the metric of a user, and its variance divided by that for a share of 1. */
   mean: number;
   variance: number;
-  /** The smallest lift that is to be seen: 0.03 is 3 %. */
+  /** Smallest lift to detect: 0.03 is 3 %. */
   lift: number;
   /** Shares of control and arm among all users. */
   shares: readonly [control: number, arm: number];
   alpha: number;
 };
 
-/** Quantile of the normal distribution at 0.8: with this probability a true lift is seen. */
+/** Quantile of the normal distribution at 0.8, the probability of detecting a true lift. */
 const power80 = 0.8416;
 
-/** Users of control and arm together with whom a lift is seen with a probability of 80 %; Infinity: it never is. */
+/** Users of control and arm together that are needed to detect a lift with a probability of 80 %; Infinity: never. */
 export function usersNeeded({ mean, variance, lift, shares: [control, arm], alpha }: Plan): number {
   const delta = Math.abs(mean * lift);
   if (delta === 0 || control <= 0 || arm <= 0) return Number.POSITIVE_INFINITY;
   const all = control + arm;
   const byUser = variance * (all / control + all / arm);
-  // The width depends on the number of users, but hardly: a few turns find it.
+  // The width hardly depends on the number of users, so a few iterations converge.
   let users = byUser / delta ** 2;
   for (let turn = 0; turn < 20; turn += 1)
     users = (byUser * (alwaysValidWidth(Math.max(users, 1), alpha) + power80) ** 2) / delta ** 2;
   return Math.ceil(users);
 }
 
-/** Draws of each arm (count): an error of about 0.005. */
+/** Number of draws per arm: an error of about 0.005. */
 const draws = 10_000;
 
 const normalsByPlace: Float64Array[] = [];
 
-/** Draws of a standard normal for the arm at a place: the same in each call, and made in the first one. */
+/** Standard normal draws for the arm at an index: the same in each call, generated in the first one. */
 function normalsOf(place: number): Float64Array {
   normalsByPlace[place] ??= Float64Array.from({ length: draws }, (_, draw) =>
     normalQuantile(Math.min(1 - 1e-9, Math.max(1e-9, uniform(draw * 64 + place, 0x5eed)))),
@@ -119,8 +119,7 @@ function normalsOf(place: number): Float64Array {
 }
 
 /**
- * The probability of each arm to have the highest ratio, where before nothing is known of them: each is normal about
- * its estimate.
+ * Probability of each arm to have the highest ratio, without prior knowledge: each ratio is normal around its estimate.
  */
 export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
   const highest = new Float64Array(draws).fill(Number.NEGATIVE_INFINITY);

@@ -1,29 +1,29 @@
 import { type Adjusted, adjust } from './adjust.ts';
 import type { Moments } from './moments.ts';
 
-/** An estimate with the interval that holds the truth. */
+/** An estimate with its interval. */
 export type Estimate = { estimate: number; low: number; high: number };
 
 export type Comparison = {
   difference: Estimate;
-  /** The arm's by the control's, less 1: 0.04 is 4 % more. null: the control has none. */
+  /** Ratio of the arm to the control, minus 1: 0.04 is 4 % more. null if the control is 0. */
   lift: Estimate | null;
-  /** The intervals of difference and lift leave out 0. */
+  /** Whether the intervals of difference and lift exclude 0. */
   isSignificant: boolean;
-  /** How much of the variance the history of users explains, 0 to 1. */
+  /** Part of the variance that the users' history explains, 0 to 1. */
   explained: number;
 };
 
-/** Users (count) for which intervals are narrowest; at ten times as many they are 7 % wider than could be. */
+/** Number of users for which intervals are narrowest; at ten times as many they are 7 % wider than the optimum. */
 const narrowestAt = 10_000;
 
-/** Users of each arm from which on the asymptotics hold, and users of both for whom anything was measured (count). */
+/** Minimum number of users of each arm for the asymptotics, and of users in both arms with any value. */
 const fewestUsers = 100;
 
 /**
  * Half the width of an asymptotic confidence sequence, in standard errors (Waudby-Smith, Arbour, Sinha, Kennedy and
- * Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024): the truth stays inside at all
- * times together with probability 1 - alpha, so anybody may look as often as they like. `n`: users of both arms.
+ * Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024). The true value stays inside
+ * at all times with probability 1 - alpha, so the results may be checked as often as desired. `n`: users of both arms.
  */
 export function alwaysValidWidth(n: number, alpha: number): number {
   const rho2 = (-2 * Math.log(alpha) + Math.log(1 - 2 * Math.log(alpha))) / narrowestAt;
@@ -32,16 +32,16 @@ export function alwaysValidWidth(n: number, alpha: number): number {
 }
 
 type Options = {
-  /** How often an interval may miss the truth, over all looks. */
+  /** Probability that an interval misses the true value, over all looks. */
   alpha: number;
-  /** Half the width of an interval in standard errors. */
+  /** Half the width of an interval, in standard errors. */
   width?: (n: number, alpha: number) => number;
 };
 
 /**
- * An arm against the control: the difference of their ratios, and the lift. What the users did before the experiment
- * lowers the variance (CUPED): it cannot have been changed by it.
- * @returns null: too few users
+ * Compares an arm with the control: the difference of their ratios, and the lift. The users' history, which the
+ * experiment can't have changed, reduces the variance (CUPED).
+ * @returns null with too few users
  */
 export function compare(
   control: Moments,
@@ -63,12 +63,12 @@ export function compare(
   return { difference, lift, isSignificant, explained };
 }
 
-/** On the scale of logarithms, where a ratio is nearer to normal; by the delta method where the arm may have none. */
+/** Lift on the logarithmic scale, where a ratio is closer to normal; by the delta method if the arm may be 0. */
 function liftOf(control: Adjusted, arm: Adjusted, factor: number): Estimate | null {
   const [base, value] = [control.mean, arm.mean];
   if (base <= 0) return null;
   const estimate = value / base - 1;
-  // Where it may be 0, as of a hold-out, its logarithm may be anything.
+  // If the ratio may be 0, as for a hold-out, its logarithm is unbounded.
   if (value <= factor * Math.sqrt(arm.variance)) {
     const half = (factor * Math.sqrt(arm.variance + (value / base) ** 2 * control.variance)) / base;
     return { estimate, low: estimate - half, high: estimate + half };

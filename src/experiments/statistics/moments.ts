@@ -1,6 +1,6 @@
 /**
- * Sums over the users of an arm: of what is measured (`y`), what it is divided by (`x`: their sessions, or 1), and what
- * is known of each from before the experiment (`b`).
+ * Sums over the users of an arm: the measured value (`y`), its denominator (`x`: their sessions, or 1), and their value
+ * before the experiment (`b`).
  */
 export type Moments = Readonly<Record<'n' | 'x' | 'y' | 'b' | 'xx' | 'yy' | 'bb' | 'xy' | 'xb' | 'yb', number>>;
 
@@ -8,11 +8,11 @@ export const momentNames = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'y
 
 export const noMoments: Moments = { n: 0, x: 0, y: 0, b: 0, xx: 0, yy: 0, bb: 0, xy: 0, xb: 0, yb: 0 };
 
-/** Of two groups of users together. */
+/** Combines two groups of users. */
 export const addMoments = (a: Moments, b: Moments): Moments =>
   Object.fromEntries(momentNames.map((name) => [name, a[name] + b[name]])) as Moments;
 
-/** One user. */
+/** Moments of one user. */
 export const momentsOf = (x: number, y: number, b: number): Moments => ({
   n: 1,
   x,
@@ -26,12 +26,12 @@ export const momentsOf = (x: number, y: number, b: number): Moments => ({
   yb: y * b,
 });
 
-/** `y` by `x` of all users together. */
+/** Ratio of `y` to `x`, over all users. */
 export const ratioOf = ({ x, y }: Moments): number => (x === 0 ? 0 : y / x);
 
 /**
- * The delta method: the ratio moves as the mean of `z = (y - ratio x) / mean(x)` of users does. Its variance, that of
- * `b`, and their covariance, over users.
+ * Delta method: the ratio varies like the mean of `z = (y - ratio x) / mean(x)` over users. Returns the variance of
+ * `z`, that of `b`, and their covariance.
  */
 export function linearised(moments: Moments): { z: number; b: number; zb: number } {
   const { n, x, b, xx, yy, bb, xy, xb, yb } = moments;

@@ -1,12 +1,12 @@
-/** Rows of transactions from `$1` on, before `$2`, found by the index of new rows. */
+/** SQL condition for rows of transactions from `$1` until before `$2`, which the index of new rows serves. */
 const isNew = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
-/** What a stored decision says of experiments. Sessions of none are left out before their JSON is read. */
+/** SQL of a stored decision's experiments. Sessions without any are skipped before their JSON is parsed. */
 const isIn = (session: string): string => `not ${session}.dev and strpos(${session}.decision, '"experiments":') > 0`;
 const inputs = (session: string): string => `${session}.decision::json -> 3`;
 
-/** The arms of a session, as `arm`, with its unit. `session`: SQL of its inputs and id. */
+/** SQL of the arms of a session, as `arm`, with its unit. `session`: SQL of its inputs and id. */
 const members = (session: string): string => `cross join lateral (
   select (m ->> 0)::int as experiment_id, (m ->> 1)::int as version, coalesce(m ->> 3, '') as arm,
     coalesce((${session}.inputs #>> '{experiments,unit}')::uuid, ${session}.session_id) as unit_key
@@ -16,7 +16,7 @@ const members = (session: string): string => `cross join lateral (
 const key = 'experiment_id, version, arm, unit_key';
 const keyOf = (row: string): string => key.replace(/\w+/g, `${row}.$&`);
 
-/** Decides in which currency the revenue of a version is summed: when the first of its sessions may be added. */
+/** Sets the currency in which the revenue of a version is summed, when the first of its sessions may be added. */
 export const setCurrenciesSql = `
 insert into experiment_currencies (experiment_id, version, currency)
 select m.id, m.number, currency from (
@@ -26,21 +26,23 @@ select m.id, m.number, currency from (
 ) m cross join lateral main_currency(m.publisher_id) as currency where currency is not null
 on conflict do nothing`;
 
-/** Currency of an amount; earlier releases stored events without it. `t`: an event or a booking. */
+/** SQL of the currency of an amount; earlier releases stored events without one. `t`: an event or a booking. */
 const currencyOfRow = `case when t.revenue_micros <> 0 then
   coalesce(t.currency, (select k.payout_currency from campaigns k where k.id = t.campaign_id), 'XXX') end`;
 
 type Amount = { publisherId: string; micros: string; from: string; to: string; at: string };
 
-/** SQL of an amount in another currency; null: there is no exchange rate. */
+/** SQL of an amount in another currency; null without an exchange rate. */
 const exchangeSql = ({ publisherId, micros, from, to, at }: Amount): string =>
   `case when ${from} = ${to} then ${micros}
     when ${micros} <> 0 then exchange_micros(${publisherId}, ${micros}, ${from}, ${to}, ${at}) end`;
 
-/** Values of two currencies are never added up. `t`: the outcome. */
+/**
+ * SQL of an outcome's name with its currency, because values of two currencies are never added up. `t`: the outcome.
+ */
 const outcomeName = "concat_ws(' ', t.name, t.currency)";
 
-/** The revenue of an event or a booking, `t`, in the currency of `m`; null: there is no exchange rate. */
+/** SQL of the revenue of an event or a booking, `t`, in the currency of `m`; null without an exchange rate. */
 export const paidSql = exchangeSql({
   publisherId: 't.publisher_id',
   micros: 't.revenue_micros',
@@ -50,8 +52,8 @@ export const paidSql = exchangeSql({
 });
 
 /**
- * Users who came into an experiment, and their sessions in it. Of those who are new, what they did in the fortnight
- * before is read, own outcomes included: nothing that the experiment did can have changed it, in no version.
+ * Adds users who joined an experiment, and their sessions in it. For new users it reads what they did in the two weeks
+ * before, including own outcomes, because no version of the experiment can have changed it.
  */
 export const addSessionsSql = `
 with given as (
@@ -109,10 +111,7 @@ left join lateral (
     and s.day between (n.entered_at - interval '14 days')::date and n.entered_at::date
 ) b on true`;
 
-/**
- * While peppers are rotated: sums of users who came again are kept on under their new keys. Comes before the sessions
- * are added.
- */
+/** Moves sums of returning users to their new keys during a rotation of peppers. Runs before the sessions are added. */
 export const moveUnitsSql = `
 with moved as (
   select distinct (${inputs('t')} #>> '{experiments,unit}')::uuid as unit_key, earlier.value::uuid as earlier_key
@@ -126,14 +125,14 @@ with moved as (
 update experiment_units u set unit_key = m.unit_key from moved m where u.unit_key = m.earlier_key
   and not exists (select from experiment_units p where p.unit_key = m.unit_key)`;
 
-/** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
+/** One index lookup for each row: `offset 0` prevents a join that would read whole partitions. */
 const sessionOf = `cross join lateral (
   select s.id as session_id, ${inputs('s')} as inputs from sessions s
   where s.day = t.day and s.id = t.session_id and ${isIn('s')} offset 0
 ) g`;
 
 /**
- * Adds counts and revenue to users. Revenue is converted to the currency of the version; what was booked is also kept
+ * Adds counts and revenue to users. Revenue is converted to the currency of the version; booked amounts are also stored
  * by arm and currency. `rows`: with `publisher_id`, `at`, `paid_micros` and `currency`.
  */
 const addSql = (rows: string, counts: readonly string[]): string => `
@@ -168,7 +167,7 @@ set ${[...counts, 'revenue_micros'].map((name) => `${name} = u.${name} + c.${nam
 from counted c
 where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key`;
 
-/** Clicks, confirmed perks and what was paid for events. */
+/** Adds clicks, confirmed perks and revenue of events. */
 export const addEventsSql = addSql(
   `select g.*, (t.kind = 'click')::int as clicks, (t.kind = 'selection')::int as perks,
     t.publisher_id, t.at, coalesce(t.revenue_micros, 0) as paid_micros, ${currencyOfRow} as currency
@@ -177,7 +176,7 @@ export const addEventsSql = addSql(
   ['clicks', 'perks'],
 );
 
-/** Conversions and their revenue; those that are taken back count as -1. */
+/** Adds conversions and their revenue; voids count as -1. */
 export const addBookingsSql = addSql(
   `select g.*, t.conversions::int as conversions, t.publisher_id, t.at, t.revenue_micros as paid_micros,
     ${currencyOfRow} as currency
@@ -186,8 +185,8 @@ export const addBookingsSql = addSql(
 );
 
 /**
- * The publishers' own outcomes, of users who were in an experiment by then: for the version that ran, whenever it is
- * told.
+ * Adds the publishers' own outcomes of users who were in an experiment at that time, to the version that was running,
+ * whenever the outcome is reported.
  */
 export const addOutcomesSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
@@ -202,7 +201,7 @@ group by 1, 2, 3, 4, 5, 6
 on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
 
-/** Own events of the sessions in an experiment, as outcomes of 1 each, named as events store them. */
+/** Adds own events of sessions in an experiment, as outcomes with the value 1, named as events store them. */
 export const addOwnEventsSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
 select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, g.kind, count(*), 1000000 * count(*)
@@ -220,8 +219,8 @@ const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, na
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 
 /**
- * Makes one row of all rows of a sum, where some were added. Users of an own outcome count from the first one in the
- * experiment on, and what they had of it before is in the sum by then: it has no users and is kept.
+ * Combines all rows of a sum into one if rows were added. Users of an own outcome count from their first one in the
+ * experiment, when the sum already contains what they had before; it has no users and is kept.
  */
 export const addUpMomentsSql = `
 with touched as (

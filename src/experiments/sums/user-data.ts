@@ -1,7 +1,7 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
 
-/** Deletes the sums and outcomes of users, and notes for each experiment how many it lost. */
+/** Deletes the sums and outcomes of users, and records for each experiment how many it lost. */
 const eraseUnits = (executor: Executor, keys: readonly string[]): Promise<unknown> =>
   executor.query(
     `with units as (
@@ -21,7 +21,7 @@ export const eraseSumsOfUser: EraseOfUser = async (pool, { subject }) => {
   await eraseUnits(pool, subject.userKeys);
 };
 
-/** Those of the users whom the sessions name, and of sessions that name none. */
+/** Erases sums of the users of the sessions, and of sessions without a user. */
 export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions) => {
   await eraseUnits(
     executor,
@@ -30,7 +30,7 @@ export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions)
   return {};
 };
 
-/** What experiments count of the user, and the outcomes that the publisher sent. */
+/** Exports what experiments count of the user, and the outcomes that the publisher sent. */
 export const exportSums: ExportRows = (executor, { userKeys, pubUserKeys, sessionIds }) =>
   readSlices(
     executor,

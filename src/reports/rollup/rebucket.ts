@@ -45,19 +45,22 @@ order by kept.publisher_id limit 1`;
  */
 export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ found: boolean }> {
   const { rows } = await pool.query<Pending>({ name: 'find_rebucketing', text: pendingSql });
-  const [found] = rows;
-  if (found === undefined) return { found: false };
-  await pool.query('select create_report_partitions($1::date - 2, $1::date)', [stepOf(found, nowMs, spanMs).fromDay]);
+  const [publisher] = rows;
+  if (publisher === undefined) return { found: false };
+  await pool.query('select create_report_partitions($1::date - 2, $1::date)', [
+    stepOf(publisher, nowMs, spanMs).fromDay,
+  ]);
   return transaction(pool, async (executor) => {
     // Compaction and erasures lock this row, too. It is always locked before the rollups.
     const { rowCount: locked } = await executor.query(
       'select from rollup_publishers where publisher_id = $1 for update skip locked',
-      [found.publisher_id],
+      [publisher.publisher_id],
     );
     if (locked === 0 || !(await tryLockRollups(executor))) return { found: false };
     const [pending] = (await executor.query<Pending>(pendingSql)).rows;
     const isCurrent =
-      pending?.publisher_id === found.publisher_id && pending.rebucketed_from_session === found.rebucketed_from_session;
+      pending?.publisher_id === publisher.publisher_id &&
+      pending.rebucketed_from_session === publisher.rebucketed_from_session;
     if (pending !== undefined && isCurrent) await rebucket(executor, pending, stepOf(pending, nowMs, spanMs));
     return { found: true }; // if another process has done the step meanwhile, the next one remains to be done
   });
