@@ -7,7 +7,7 @@ import type { Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 
-/** Audiences of a publisher (count). */
+/** Maximum number of audiences of a publisher. */
 const maxAudiences = 500;
 
 /** Lists of users that campaigns include or exclude (docs/reference/users-and-privacy.md#audiences). */
@@ -66,7 +66,7 @@ export const audiences: Resource = {
   beforeRemove: async (work, { key }) => refuseIfUsed(work, String(key)),
 };
 
-/** What is wrong with the audience that a rule is limited to: it is unknown, or leads back to the one of the rule. */
+/** Errors of the audience that a rule is limited to: it is unknown, or leads back to the audience of the rule. */
 async function checkIncluded({ audience }: Rule, key: string, work: Work): Promise<ErrorDetail[]> {
   if (audience === undefined) return [];
   const { rows } = await work.executor.query<{ key: string; included: string | null }>(
@@ -77,13 +77,14 @@ async function checkIncluded({ audience }: Rule, key: string, work: Work): Promi
   const wrong = (message: string): ErrorDetail[] => [{ path: '/rule/audience', message }];
   const by: string[] = [];
   for (let at: string | null = audience; at !== null && !by.includes(at); at = includedBy.get(at) ?? null) {
-    if (at === key) return wrong(['is the audience itself', ...by.map((one) => `by way of ${one}`)].join(', '));
+    if (at === key)
+      return wrong(['is the audience itself', ...by.map((audienceKey) => `by way of ${audienceKey}`)].join(', '));
     by.push(at);
   }
   return includedBy.has(audience) ? [] : wrong(`There is no audience ${audience}`);
 }
 
-/** @throws AppError in_use: a campaign or a rule names the audience */
+/** @throws AppError in_use if a campaign or a rule uses the audience */
 async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promise<void> {
   const { rows } = await executor.query<{ use: string }>(
     `select 'is targeted by the campaign ' || name as use from campaigns
@@ -103,10 +104,13 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
     });
 }
 
-/** Writes lock the audience whose members they change: it is removed after them. */
+/** Lock mode: changes of members lock the audience, so that it is removed only after them. */
 type Lock = '' | 'for key share';
 
-/** The id of a list. @throws AppError resource_not_found; conflict: the members of the audience follow a rule */
+/**
+ * Returns the id of a list. @throws AppError resource_not_found; conflict if a rule determines the members of the
+ * audience
+ */
 export async function listId(work: Work, key: string, lock: Lock = ''): Promise<number> {
   const { id, hasRule } = await findAudience(work, key, lock);
   if (hasRule) throw new AppError('conflict', { message: 'The members of this audience follow its rule.' });

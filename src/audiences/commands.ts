@@ -5,7 +5,7 @@ const members = {
   emails: flag('the lines are SHA-256 of e-mail addresses, not ids'),
 };
 
-/** Audiences and their members. */
+/** Commands for audiences and their members. */
 export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences list',

@@ -25,10 +25,10 @@ import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMe
 
 export type Audiences = ReturnType<typeof createAudiences>;
 
-type Needs = { platform: Platform; catalog: Catalog };
+type AudiencesDeps = { platform: Platform; catalog: Catalog };
 
 /** What publishers tell of their users: attributes, and audiences. */
-export function createAudiences({ platform }: Needs) {
+export function createAudiences({ platform }: AudiencesDeps) {
   const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('import') };

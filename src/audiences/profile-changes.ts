@@ -8,23 +8,23 @@ import { audiences, listId } from './audiences.ts';
 import { changeMembers, type MemberChange } from './members/members.ts';
 
 /*
- * What others of the service are told of users, such as sources of events. What cannot be kept of it is said, and the
- * rest is kept.
+ * Changes of profiles by other parts of the service, such as sources of events. Values that can't be stored are
+ * reported, and the rest is stored.
  */
 
-/** Attributes of a user; null removes one. */
+/** Attributes of a user; null removes an attribute. */
 export type ToldAttributes = { pubUserId: string; attributes: ReadonlyMap<string, unknown> };
 
 export type AttributeProblem = 'invalid' | 'type_changed' | 'too_many';
 
-/** @returns for each user that was told of, what of it was not kept, by name */
+/** @returns for each user, the problems of attributes that were not stored, by name */
 export async function tellAttributes(
   { executor, publisherId, nowMs }: Work,
-  told: readonly ToldAttributes[],
+  users: readonly ToldAttributes[],
   userKeys: UserKeys,
 ): Promise<Map<string, AttributeProblem>[]> {
-  const problems = told.map(() => new Map<string, AttributeProblem>());
-  const changes = told.map(({ pubUserId, attributes }, index): AttributesChange => {
+  const problems = users.map(() => new Map<string, AttributeProblem>());
+  const changes = users.map(({ pubUserId, attributes }, index): AttributesChange => {
     const set = new Map<string, string | number | boolean>();
     const remove: string[] = [];
     for (const [name, value] of attributes) {
@@ -35,27 +35,28 @@ export async function tellAttributes(
     return { pubUserId, set, remove, untilMs: null, path: '' };
   });
   const refuse = (change: AttributesChange, name: string | null): void => {
-    const found = problems[changes.indexOf(change)];
-    if (name !== null) found?.set(name, 'type_changed');
-    else for (const each of [...change.set.keys(), ...change.remove]) found?.set(each, 'too_many');
+    const userProblems = problems[changes.indexOf(change)];
+    if (name !== null) userProblems?.set(name, 'type_changed');
+    else for (const changedName of [...change.set.keys(), ...change.remove]) userProblems?.set(changedName, 'too_many');
   };
   await saveAttributes(executor, changes, { publisherId, userKeys, nowMs, refuse });
   return problems;
 }
 
-/** Why the members of an audience cannot be told. */
+/** Reason why the members of an audience can't be changed. */
 export type ListProblem = 'unknown' | 'has_rule' | 'refused';
 
 /**
- * The id of a list, which is made where it is missing. Must come before what refers to the publisher in a transaction.
- * @param name of the list to be made; null: none is
+ * Returns the id of a list, which is created if it is missing. Must come before statements that reference the publisher
+ * in a transaction.
+ * @param name of the list to create, or null to create none
  */
 export async function findList(work: Work, key: string, name: string | null): Promise<number | ListProblem> {
-  const found = await idOrProblem(work, key);
-  if (found !== 'unknown' || name === null) return found;
+  const existing = await idOrProblem(work, key);
+  if (existing !== 'unknown' || name === null) return existing;
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
-  const made = await idOrProblem(work, key);
-  if (made !== 'unknown') return made;
+  const concurrent = await idOrProblem(work, key);
+  if (concurrent !== 'unknown') return concurrent;
   try {
     await createRow(audiences, work, { key, name });
   } catch (err) {
@@ -74,6 +75,6 @@ async function idOrProblem(work: Work, key: string): Promise<number | 'unknown' 
   }
 }
 
-/** Changes members of lists by their ids. */
+/** Changes the members of lists, by list id. */
 export const tellMembers = ({ executor }: Work, changes: ReadonlyMap<number, MemberChange>): Promise<void> =>
   changeMembers(executor, changes);

@@ -1,24 +1,25 @@
 import type { UserKeys } from '../platform/security/user-key.ts';
-/** The SHA-256 of an e-mail address, in lower case; null: the text is none. */
+/** SHA-256 of an email address, in lower case; null if the text is not a hash. */
 export const emailHashOf = (text: string): string | null => {
   const hash = text.trim().toLowerCase();
   return /^[0-9a-f]{64}$/.test(hash) ? hash : null;
 };
 
-/** Keys of a user who is known by the hash of an e-mail address; no `pub_user_id` has them. */
+/** Keys of a user identified by the hash of an email address; no `pub_user_id` has these keys. */
 export const emailKeys = (userKeys: { allOf: UserKeys['allOf'] }, publisherId: number, emailHash: string): string[] =>
   userKeys.allOf(publisherId, `email_sha256\0${emailHash}`);
 
-/** Keys under which a publisher may have told of a user. */
+/** Keys under which a publisher may have stored data of a user. */
 export type ProfileKeys = {
   all: readonly string[];
-  /** By the hash of an e-mail address; null: the request has none. */
+  /** Key by the hash of an email address, or null if the request has none. */
   email: string | null;
 };
 
 /**
- * A publisher tells of users by `pub_user_id` and `email_sha256`; what they did is known by the key of their history.
- * @param historyKeys the present one first; none: nobody
+ * Publishers identify users by `pub_user_id` and `email_sha256`; their actions are stored under the key of their
+ * history.
+ * @param historyKeys the current one first; empty for an unknown user
  */
 export function profileKeysOf(
   publisherId: number,

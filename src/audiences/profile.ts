@@ -1,24 +1,24 @@
 import { integers, unread, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
-/** What a publisher has told of a user, beside what the user did. */
+/** Data that a publisher has stored for a user. */
 export type Profile = {
-  /** As text, like the custom attributes of a request. */
+  /** Values as text, like the custom attributes of a request. */
   attributes: ReadonlyMap<string, string>;
-  /** Ids of the audiences that the user is in, of those that were asked for. */
+  /** Ids of the requested audiences that the user is in. */
   audiences: ReadonlySet<number>;
 };
 
-/** Attributes as they are stored, by name; `until` in epoch milliseconds. */
+/** Stored attributes by name; `until` in epoch milliseconds. */
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
-/** One of the rows that make a profile: attributes, or ids of audiences, of one key of the user. */
+/** A row of a profile: attributes, or ids of audiences, for one key of the user. */
 export type ProfileRow = { user_key: string; beside: StoredAttributes | readonly number[] };
 
 /**
- * SQL of the rows that make profiles, to be read in one statement with other rows of the users. One user after the
- * other: for a list of them PostgreSQL 18 reads ahead through other processes, which takes twice as long here.
- * @param first number of its first parameter, of those that `profileValues` gives
+ * SQL of profile rows, to be combined with other rows of the users in one statement. It reads one user after the other:
+ * for a list PostgreSQL 18 reads ahead with other processes, which takes twice as long here.
+ * @param first number of the first parameter of `profileValues`
  */
 export const profileSql = (first: number): string => `
 select k.user_key, a.attributes as beside from unnest(${unread(`$${first}::uuid[]`)}) as k (user_key)
@@ -31,7 +31,7 @@ select k.user_key, to_jsonb(m.ids) from unnest(${unread(`$${first}::uuid[]`)}) a
 ) m
 where m.ids is not null`;
 
-/** `audienceIds`: the audiences that matter. */
+/** `audienceIds`: audiences to check. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
 export const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): unknown[] => [
@@ -40,7 +40,7 @@ export const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): u
   nowMs / 1000,
 ];
 
-/** Profiles by the keys that were looked for. Of what two keys of a user say, the first one's wins. */
+/** Combines rows to profiles by key. If two keys of a user have the same attribute, the first key takes precedence. */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
   const attributesOf = new Map<string, StoredAttributes>();
   const audiencesOf = new Map<string, readonly number[]>();
@@ -59,7 +59,7 @@ export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly str
 
 const isList = (beside: ProfileRow['beside']): beside is readonly number[] => Array.isArray(beside);
 
-/** Reads profiles alone, where nothing else of the users is read. */
+/** Reads only profiles, without other rows of the users. */
 export async function readProfiles(executor: Executor, query: ProfileQuery): Promise<ProfileRow[]> {
   const { rows } = await executor.query<ProfileRow>({
     name: 'read_profiles',
@@ -75,7 +75,7 @@ const isOpen = ({ until }: StoredAttributes[string], nowMs: number): boolean => 
 export const withoutEnded = (stored: StoredAttributes, nowMs: number): StoredAttributes =>
   Object.fromEntries(Object.entries(stored).filter(([, attribute]) => isOpen(attribute, nowMs)));
 
-/** Users by what their keys begin with, which tells the pepper (platform/security/user-key.ts). */
+/** Number of users by the prefix of their keys, which identifies the pepper (platform/security/user-key.ts). */
 export async function countAttributesByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from user_attributes group by 1',

@@ -3,9 +3,9 @@ import { textOrNull } from '../platform/http/body-parsing.ts';
 
 type Problem = { code: 'invalid_request' | 'pub_user_id_is_pii'; message: string };
 
-/** An id of a user, as fetches have it, and why it cannot be one; null: it can. */
-export function refusalOfId(given: string | number): { id: string; problem: Problem | null } {
-  const id = textOrNull(given) ?? '';
+/** Reads a user id as in fetches, with the reason why it is invalid, or null. */
+export function refusalOfId(value: string | number): { id: string; problem: Problem | null } {
+  const id = textOrNull(value) ?? '';
   const isReadable = id !== '' && id.length <= 256 && !id.includes('\0');
   if (!isReadable) return { id, problem: { code: 'invalid_request', message: 'must have 1 to 256 characters' } };
   const message = 'must not be an e-mail address or a phone number';

@@ -15,7 +15,7 @@ type CatalogueDeps = Catalogue & { assets: DocsAssets; isDemo: boolean };
 
 const catalogueName = '/docs/events';
 
-/** The address of an event's schema, which names its version. */
+/** URL of an event's schema, which includes its version. */
 const schemaUrl = ({ name }: EventType, publicUrl: string): string =>
   `${publicUrl}${catalogueName}/${name}.v${schemaVersion}.json`;
 
@@ -28,7 +28,7 @@ const schemaOf = (type: EventType, publicUrl: string) => ({
   description: type.description,
 });
 
-/** Samples are the same at all times, so that a description does not differ from itself. */
+/** Time of the samples, fixed so that the description does not change. */
 const sampleAtMs = Date.UTC(2026, 0, 1);
 const sampleSettings = {
   name: 'Example Shop',
@@ -64,7 +64,7 @@ export function eventCatalogueRoutes(
   }));
 
   const listed = async () => ({ message: 'Events found.', data: list });
-  const shown = types.map((type, index) => ({ ...(list[index] as (typeof list)[number]), payload: type.payload }));
+  const pageEvents = types.map((type, index) => ({ ...(list[index] as (typeof list)[number]), payload: type.payload }));
   let page: Promise<StaticText> | null = null;
 
   app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);
@@ -73,7 +73,7 @@ export function eventCatalogueRoutes(
     reply.header('vary', 'accept');
     if (!request.headers.accept?.includes('text/html')) return listed();
     page ??= import('./events/page.ts').then(({ renderEventsPage }) =>
-      createStaticText(renderEventsPage(shown, assets, isDemo)),
+      createStaticText(renderEventsPage(pageEvents, assets, isDemo)),
     );
     return sendDocsPage(request, reply, await page);
   });
@@ -92,14 +92,14 @@ export function eventCatalogueRoutes(
     types.map(({ name, title, description }) => [`${catalogueName}#${name}`, name, title, description]);
 }
 
-/** `usp.selection` → `UspSelectionEvent`. */
+/** Name of a schema, such as `UspSelectionEvent` for `usp.selection`. */
 const schemaNameOf = ({ name }: EventType): string =>
   `${name
     .split(/[._]/)
     .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
     .join('')}Event`;
 
-/** The events as OpenAPI lists them under `webhooks`. */
+/** Events as OpenAPI lists them under `webhooks`. */
 export const webhooksOf = ({ events, publicUrl }: Catalogue) =>
   Object.fromEntries(
     [...events.values()].map((type) => [

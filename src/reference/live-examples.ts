@@ -5,25 +5,25 @@ import { type Examples, readExamples } from './openapi/examples.ts';
 type Values = Record<string, string>;
 
 export type LiveExamples = {
-  /** The API key for each security scheme. */
+  /** API key by security scheme. */
   keys: Record<string, string>;
-  /** Values of things that exist, by the names that `live` in requests.json has for them. Reads, and never writes. */
+  /** Returns values of existing objects, by their names in `live` of requests.json. It only reads. */
   values: () => Promise<Values>;
 };
 
 /**
- * The description of the routes, as the API reference shows it.
- * @param live in the demo: what its examples name there. Describing them only reads.
+ * Creates a function that returns the API description for the API reference.
+ * @param live in the demo: values for its examples
  */
 export function createDescription(app: App, live: LiveExamples | null): () => Promise<ApiDocument> {
   const described = () => app.swagger() as unknown as ApiDocument;
   if (live === null) return async () => described();
   const examples = readExamples();
-  // Without a database the examples are those that are recorded.
+  // Without a database, use the recorded examples.
   return async () => withLiveValues(described(), examples, await live.values().catch(() => ({})));
 }
 
-/** Each operation's example with the values that it names in `live`. */
+/** Replaces values in the examples of operations that `live` names. */
 const withLiveValues = (document: ApiDocument, { requests }: Examples, values: Record<string, string>): ApiDocument =>
   withValues(document, (operationId) =>
     Object.fromEntries(
@@ -35,17 +35,17 @@ const withLiveValues = (document: ApiDocument, { requests }: Examples, values: R
   );
 
 /**
- * The document with further values in the examples of operations: by the name of a parameter, or by the JSON pointer of
- * a place in the body. What is not given stays as it is recorded.
+ * Replaces values in the examples of operations, by the name of a parameter, or by the JSON pointer of a place in the
+ * body. Other values stay as recorded.
  */
-export function withValues(given: ApiDocument, valuesOf: (operationId: string) => Values): ApiDocument {
-  const document = withOwnParameters(structuredClone(given));
+export function withValues(source: ApiDocument, valuesOf: (operationId: string) => Values): ApiDocument {
+  const document = withOwnParameters(structuredClone(source));
   for (const { path, method, operation } of operationsById(document).values()) {
     const values = valuesOf(operation.operationId);
-    const parameters = operation.parameters.map((one, at) => {
-      const parameter = parametersOf(given, operation)[at] ?? one;
+    const parameters = operation.parameters.map((original, at) => {
+      const parameter = parametersOf(source, operation)[at] ?? original;
       const example = values[parameter.name];
-      return example === undefined ? one : { ...parameter, example };
+      return example === undefined ? original : { ...parameter, example };
     });
     Object.assign(document.paths[path]?.[method] ?? {}, { parameters });
     for (const [pointer, value] of Object.entries(values))
@@ -54,7 +54,7 @@ export function withValues(given: ApiDocument, valuesOf: (operationId: string) =
   return document;
 }
 
-/** Moves the parameters of paths to their operations, which have values of their own for them. */
+/** Moves the parameters of paths to their operations, which have their own values for them. */
 function withOwnParameters(document: ApiDocument): ApiDocument {
   for (const { path, method, operation } of operationsById(document).values())
     Object.assign(document.paths[path]?.[method] ?? {}, { parameters: operation.parameters });
@@ -62,14 +62,14 @@ function withOwnParameters(document: ApiDocument): ApiDocument {
   return document;
 }
 
-/** The value at a JSON pointer; `-1` is the last of a list. */
+/** Returns the value at a JSON pointer; `-1` is the last item of a list. */
 export const getAt = (value: unknown, pointer: string): unknown =>
   pointer
     .slice(1)
     .split('/')
     .reduce<unknown>((at, key) => (Array.isArray(at) ? at.at(Number(key)) : (at as Values | undefined)?.[key]), value);
 
-/** A number stays one. */
+/** Sets the value at a JSON pointer. A number stays a number. */
 function setAt(body: unknown, pointer: string, value: string): void {
   const parent = getAt(body, pointer.slice(0, pointer.lastIndexOf('/')) || '/') ?? body;
   const key = pointer.slice(pointer.lastIndexOf('/') + 1);

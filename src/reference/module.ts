@@ -14,10 +14,10 @@ import { caching, searchPath } from './site/page.ts';
 
 type Described = { events: EventTypes; examples: LiveExamples | null };
 
-type Needs = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+type ReferenceDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
 
 /** What developers read: the API reference, the catalogue of events, the guides, and a search over all of them. */
-export function createReference({ platform: { deps } }: Needs) {
+export function createReference({ platform: { deps } }: ReferenceDeps) {
   const { publicUrl } = deps.config;
   return {
     name: 'reference',

@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** Sources of events. */
+/** Commands for sources of events. */
 export const sourceCommands: readonly Command[] = [
   {
     name: 'sources show',

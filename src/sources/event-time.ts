@@ -1,17 +1,17 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 
-/** How far the clock of a sender may be ahead (milliseconds). */
+/** Maximum clock difference of a sender into the future, in milliseconds. */
 const aheadMs = 60_000;
 
-/** Field of an event whose time cannot be used. */
+/** Field of an event with an unusable time. */
 export type TimeProblem = { field: string; reason: 'unreadable_time' | 'future_time' };
 
 const fields = ['timestamp', 'originalTimestamp'] as const;
 
 /**
- * Reads when an event happened: the first of `timestamp` and `originalTimestamp` that is a time, else the time of
- * arrival. A clock that is ahead must not keep later events from counting, so a time in the future is the time of
- * arrival, too.
+ * Reads the time of an event: the first of `timestamp` and `originalTimestamp` that is a valid time, otherwise the time
+ * of arrival. A time in the future is replaced by the time of arrival, so that a fast clock does not keep later events
+ * from counting.
  */
 export function readEventTime(
   event: Readonly<Record<string, unknown>>,
@@ -35,8 +35,9 @@ const unix = /^(\d{10}(?:\.\d{1,9})?|\d{13}(?:\.\d{1,9})?)$/;
 const loose = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?) ?(?:([Zz])|([+-]\d{2}):?(\d{2}))$/;
 
 /**
- * Epoch milliseconds of a time as SDKs write it: ISO 8601 with a zone, also with a blank for `T` or an offset without
- * a colon; seconds (ten digits) or milliseconds (13 digits) since 1970. Null for anything else, such as a local time.
+ * Parses a time as SDKs write it to epoch milliseconds: ISO 8601 with a zone, also with a blank instead of `T`, or an
+ * offset without a colon; seconds (ten digits) or milliseconds (13 digits) since 1970. Returns null for anything else,
+ * such as a local time.
  */
 function timeOfValue(value: unknown): number | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null;

@@ -3,16 +3,16 @@ import { dayMs } from '../platform/lib/time.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Effect, Message, Note, Refusal } from './message.ts';
 
-/** Repeats of an event are known for this long (milliseconds); Segment tries for four hours. */
+/** Time, in milliseconds, that repeated events are recognized; Segment retries for four hours. */
 const eventsKeptMs = 7 * dayMs;
 
-/** What came late is known as such for this long after the last word (milliseconds). */
+/** Time, in milliseconds, that late events are recognized after the last one. */
 const momentsKeptMs = 180 * dayMs;
 
-/** Events that the page and the API show (count). */
+/** Maximum number of events on the page and in the API. */
 const shownEvents = 100;
 
-/** What became of one thing that an event asks for. */
+/** Result of an effect of an event. */
 export type EffectResult =
   | 'done'
   | 'superseded'
@@ -24,10 +24,10 @@ export type EffectResult =
   | 'refused'
   | 'too_old';
 
-/** Without its value. */
+/** An effect without its value. */
 export type StoredEffect = { kind: Effect['kind']; name: string; result: EffectResult };
 
-/** `ignored`: nothing in the settings names what it holds. `superseded`: something newer was said before. */
+/** `ignored`: the settings match nothing in it. `superseded`: a newer event has changed the same value. */
 export type EventResult = 'applied' | 'partly' | 'ignored' | 'superseded' | 'refused';
 
 export type SourceEvent = {
@@ -43,12 +43,12 @@ export type SourceEvent = {
   times: number;
 };
 
-/** An event with the key of its user; null: it names none. */
+/** An event with the key of its user, or null without a user. */
 export type Keyed = { message: Message; userKey: string | null };
 
 /**
- * Notes events that came, in the order of their ids; what is there already is counted once more.
- * @returns which of them are new
+ * Records received events in the order of their ids; repeated ones increase a counter.
+ * @returns the new events
  */
 export async function noteEvents(
   executor: Executor,
@@ -59,9 +59,9 @@ export async function noteEvents(
   const counts = new Map<string, { first: Keyed; times: number }>();
   for (const event of events) {
     const id = event.message.messageId ?? `none ${newUuid7(nowMs)}`;
-    const known = counts.get(id);
-    if (known === undefined) counts.set(id, { first: event, times: 1 });
-    else known.times += 1;
+    const counted = counts.get(id);
+    if (counted === undefined) counts.set(id, { first: event, times: 1 });
+    else counted.times += 1;
   }
   const rows = [...counts].map(
     ([
@@ -99,7 +99,7 @@ export async function noteEvents(
   });
 }
 
-/** Notes what became of events. */
+/** Records the results of events. */
 export async function noteResults(
   executor: Executor,
   publisherId: number,
@@ -114,12 +114,12 @@ export async function noteResults(
   );
 }
 
-/** Something said of a user at a moment; `subject`: the attribute or audience it is about. */
+/** A statement about a user at a time; `subject`: its attribute or audience. */
 export type Said = { userKey: string; subject: string; atMs: number };
 
-/** @returns what of it is not older than what was said of the same before, by `saidKey` */
-export async function takeNewest(executor: Executor, said: readonly Said[], nowMs: number): Promise<Set<string>> {
-  if (said.length === 0) return new Set();
+/** @returns keys (`saidKey`) of statements that are not older than earlier ones about the same subject */
+export async function takeNewest(executor: Executor, statements: readonly Said[], nowMs: number): Promise<Set<string>> {
+  if (statements.length === 0) return new Set();
   const { rows } = await executor.query<{ user_key: string; subject: string }>(
     `insert into source_moments as known (user_key, subject, at, written_at)
     select user_key, subject, to_timestamp(at_ms / 1000), $2::timestamptz
@@ -129,14 +129,14 @@ export async function takeNewest(executor: Executor, said: readonly Said[], nowM
     on conflict (user_key, subject) do update set at = excluded.at, written_at = excluded.written_at
       where known.at <= excluded.at
     returning user_key, subject`,
-    [JSON.stringify(said), new Date(nowMs)],
+    [JSON.stringify(statements), new Date(nowMs)],
   );
   return new Set(rows.map(({ user_key: userKey, subject }) => saidKey({ userKey, subject })));
 }
 
 export const saidKey = ({ userKey, subject }: { userKey: string; subject: string }): string => `${userKey} ${subject}`;
 
-/** The latest events of a publisher's source, the newest first. */
+/** Latest events of a publisher's source, newest first. */
 export async function listEvents(executor: Executor, publisherId: number): Promise<SourceEvent[]> {
   const { rows } = await executor.query<SourceEvent>(
     `select message_id as "messageId", received_at as "receivedAt", sent_at as "sentAt", type, name, result, refusal,
@@ -156,7 +156,7 @@ export async function deleteOldEvents(executor: Executor, nowMs: number): Promis
   return rowCount ?? 0;
 }
 
-/** What is kept of users: their events lose them, so that repeats of these change nothing. */
+/** Removes the users from their events, so that repeated events still change nothing. */
 export async function eraseEvents(executor: Executor, userKeys: readonly string[]): Promise<void> {
   await executor.query('update source_events set user_key = null where user_key = any($1::uuid[])', [userKeys]);
   await executor.query('delete from source_moments where user_key = any($1::uuid[])', [userKeys]);

@@ -5,10 +5,10 @@ import { isCurrency } from '../platform/money.ts';
 import { readEventTime } from './event-time.ts';
 import type { SourceSettings } from './settings.ts';
 
-/** Why nothing of an event is taken. */
+/** Reason why an event is refused as a whole. */
 export type Refusal = 'unreadable' | 'no_message_id' | 'no_user' | 'user_is_pii';
 
-/** What an event asks for. `path`: where the event has it. `value` null of an attribute: it is removed. */
+/** Effect of an event. `path`: its place in the event. A null `value` removes the attribute. */
 export type Effect = { path: string } & (
   | { kind: 'attribute'; name: string; value: unknown }
   | { kind: 'audience'; name: string; isIn: boolean; ofSource: boolean }
@@ -24,14 +24,14 @@ export type Note = {
 export type Message = {
   messageId: string | null;
   type: string;
-  /** Of what it speaks: the event of a track call, the audience; else empty. */
+  /** Subject: the event of a track call, or the audience; otherwise empty. */
   name: string;
-  /** The user's id; empty where there is a refusal. */
+  /** Id of the user; empty if the event is refused. */
   userId: string;
-  /** When it happened (epoch milliseconds). */
+  /** Time of the event, in epoch milliseconds. */
   atMs: number;
   effects: Effect[];
-  /** Values that were ignored. */
+  /** Ignored values. */
   notes: Note[];
   refusal: Refusal | null;
 };
@@ -41,26 +41,26 @@ type Fields = Record<string, unknown>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
-/** Of texts and numbers, as they can be stored; else empty. */
+/** Text of strings and numbers that can be stored; otherwise empty. */
 const textOf = (value: unknown, maxLength: number): string =>
   typeof value === 'string' || typeof value === 'number'
     ? (textOrNull(value) ?? '').replaceAll('\0', '').slice(0, maxLength).toWellFormed()
     : '';
 
-/** A message id is kept for as long as repeats may come, so it is bounded (characters). */
+/** Maximum length of a message id, in characters, because ids are stored as long as repeats are possible. */
 const maxMessageId = 128;
 const maxName = 200;
 
-/** An event of Segment or RudderStack (https://segment.com/docs/connections/spec), and what it asks for. */
-export function readMessage(given: unknown, settings: SourceSettings, nowMs: number): Message {
-  const event = fieldsOf(given);
+/** Reads an event of Segment or RudderStack (https://segment.com/docs/connections/spec), and its effects. */
+export function readMessage(value: unknown, settings: SourceSettings, nowMs: number): Message {
+  const event = fieldsOf(value);
   const messageId = textOf(event.messageId, maxMessageId + 1);
   const hasId = messageId !== '' && messageId.length <= maxMessageId;
   const userId = textOf(event.userId, 257).trim();
   const { name, effects, notes = [] } = readEffects(event, settings);
   const { atMs, problems } = readEventTime(event, nowMs);
   const timeNotes = problems.map(({ field, reason }): Note => ({ path: pointer(field), reason }));
-  const refusal: Refusal | null = !isFields(given)
+  const refusal: Refusal | null = !isFields(value)
     ? 'unreadable'
     : !hasId
       ? 'no_message_id'
@@ -76,13 +76,13 @@ export function readMessage(given: unknown, settings: SourceSettings, nowMs: num
     userId: refusal === null ? userId : '',
     atMs,
     effects: refusal === null ? effects : [],
-    // Nothing is missed of an event that the settings do not name.
+    // An event that the settings don't match has no notes.
     notes: refusal !== null ? [] : effects.length > 0 ? [...timeNotes, ...notes] : notes,
     refusal,
   };
 }
 
-/** Path of a value in an event (JSON pointer). */
+/** JSON pointer of a value in an event. */
 const pointer = (...names: string[]): string =>
   names
     .map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)
@@ -129,17 +129,17 @@ function readTrack(event: Fields, settings: SourceSettings): Read {
   };
 }
 
-/** The code of a currency in upper case; null for none, `unknown` for anything that is not a code of ISO 4217. */
+/** Currency code in upper case; null if absent, `unknown` if it is not an ISO 4217 code. */
 function readCurrency(value: unknown): string | null {
   if (value === undefined || value === null || value === '') return null;
   const code = typeof value === 'string' ? value.trim().toUpperCase() : '';
   return isCurrency(code) ? code : 'unknown';
 }
 
-/** Traits of a user, and where the event has each. */
+/** Traits of a user, and the place of each in the event. */
 type Traits = { values: Fields; pathOf: (name: string) => string };
 
-/** Segment sends the traits of a user as `traits`, RudderStack as `context.traits`. */
+/** Reads traits: Segment sends them as `traits`, RudderStack as `context.traits`. */
 function traitsOf(event: Fields): Traits {
   const own = fieldsOf(event.traits);
   return {
@@ -149,8 +149,9 @@ function traitsOf(event: Fields): Traits {
 }
 
 /**
- * A membership as audiences of Segment are sent: the audience's key in `context.personas`, or in `audience_key` of the
- * events `Audience Entered` and `Audience Exited`; a trait or property of that name says whether the user is in it.
+ * Reads a membership in the format of Segment's audiences: the key of the audience is in `context.personas`, or in
+ * `audience_key` of the events `Audience Entered` and `Audience Exited`; a trait or property with that name says
+ * whether the user is in it.
  */
 function readMembership(event: Fields, { audiences }: SourceSettings): (Effect & { kind: 'audience' }) | null {
   const isTrack = event.type === 'track';

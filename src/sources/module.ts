@@ -16,10 +16,10 @@ import { deleteOldEvents, eraseEvents } from './events.ts';
 import { sourcePages } from './pages/sources.ts';
 import { sourceRoutes } from './routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; audiences: Audiences; experiments: Experiments };
+type SourcesDeps = { platform: Platform; catalog: Catalog; audiences: Audiences; experiments: Experiments };
 
 /** Sources of events that exist elsewhere: what Segment and RudderStack tell of users. */
-export function createSources({ platform }: Needs) {
+export function createSources({ platform }: SourcesDeps) {
   const { config, secretBox } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   return {
@@ -56,17 +56,17 @@ const retention: RetentionStep = async (pool, _days, nowMs) => ({
   source_events: await deleteOldEvents(pool, nowMs),
 });
 
-/** What sources tell after the first sweep is of a new user. */
+/** Erases events of the user. Events after the first sweep belong to a new user. */
 const eraseEventsOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
   if (!isSecond) await eraseEvents(pool, subject.userKeys);
 };
 
-/** The same of the users that its sessions name. */
+/** Erases events of the users in the sessions. */
 const eraseEventsOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond }) => {
   if (!isSecond) await eraseEvents(pool, [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))]);
 };
 
-/** Events that named the user. */
+/** Exports events of the user. */
 const exportEvents: ExportRows = (executor, { pubUserKeys }) =>
   readSlices(
     executor,

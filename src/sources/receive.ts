@@ -25,19 +25,19 @@ import {
 import { type Effect, type Message, readMessage } from './message.ts';
 import type { SourceSettings } from './settings.ts';
 
-/** How many events there were, and what became of them. */
+/** Number of received events, by result. */
 export type Received = Record<'received' | 'duplicates' | EventResult, number> & {
   problems: Problem[];
-  /** The first attributes of the publisher: other processes are to be waited for. */
+  /** Whether these are the first attributes of the publisher, so that the call must wait for other processes. */
   isFirst: boolean;
 };
 
-/** Event or value of an event that was not taken. */
+/** Event, or value of an event, that was not accepted. */
 type Problem = {
-  /** Place of the event in the call, from 0. */
+  /** Index of the event in the call, from 0. */
   index: number;
   message_id: string | null;
-  /** JSON pointer into the event; empty for the whole of it. */
+  /** JSON pointer into the event; empty for the whole event. */
   path: string;
   reason: string;
 };
@@ -45,22 +45,22 @@ type Problem = {
 /** Maximum number of problems in an answer. */
 const maxProblems = 100;
 
-/** One thing that an event asks for. */
-type Asked = { message: Message; userKey: string; effect: Effect; result: EffectResult };
+/** An effect of an event with its result. */
+type RequestedEffect = { message: Message; userKey: string; effect: Effect; result: EffectResult };
 
 /**
- * Takes events of a source: each once, in whatever order they come. What an event asks for is not done where something
- * newer was said of it before. In one transaction: a repeat after an error finds nothing done.
+ * Processes events of a source, each one once and in any order. An effect is skipped if a newer event has changed the
+ * same value. Runs in one transaction, so that a repeat after an error starts from scratch.
  */
 export async function receiveEvents(
   work: Work,
-  given: readonly unknown[],
+  items: readonly unknown[],
   settings: SourceSettings,
   userKeys: UserKeys,
 ): Promise<Received> {
   const { executor, publisherId, nowMs } = work;
-  const events = given.map((one): Keyed => {
-    const message = readMessage(one, settings, nowMs);
+  const events = items.map((item): Keyed => {
+    const message = readMessage(item, settings, nowMs);
     return { message, userKey: message.userId === '' ? null : userKeys.of(publisherId, message.userId) };
   });
   const lists = await findLists(work, events, settings);
@@ -68,7 +68,9 @@ export async function receiveEvents(
   const asked = fresh
     .sort((a, b) => a.message.atMs - b.message.atMs)
     .flatMap(({ message, userKey }) =>
-      userKey === null ? [] : message.effects.map((effect): Asked => ({ message, userKey, effect, result: 'done' })),
+      userKey === null
+        ? []
+        : message.effects.map((effect): RequestedEffect => ({ message, userKey, effect, result: 'done' })),
     );
   await supersede(work, asked);
   const isFirst = await applyAttributes(work, asked, userKeys);
@@ -85,14 +87,18 @@ export async function receiveEvents(
   const counts = { applied: 0, partly: 0, ignored: 0, superseded: 0, refused: 0 };
   for (const { result } of results) counts[result] += 1;
   const problems = findProblems(events, fresh, asked);
-  return { received: given.length, duplicates: given.length - fresh.length, ...counts, problems, isFirst };
+  return { received: items.length, duplicates: items.length - fresh.length, ...counts, problems, isFirst };
 }
 
-/** Everything that was not taken of the new events of a call, in its order. */
-function findProblems(events: readonly Keyed[], fresh: readonly Keyed[], asked: readonly Asked[]): Problem[] {
+/** Problems of the new events of a call, in order. */
+function findProblems(
+  events: readonly Keyed[],
+  fresh: readonly Keyed[],
+  effects: readonly RequestedEffect[],
+): Problem[] {
   const isNew = new Set(fresh);
   const failed = new Map<Message, { path: string; reason: string }[]>();
-  for (const { message, effect, result } of asked)
+  for (const { message, effect, result } of effects)
     if (result !== 'done' && result !== 'superseded')
       getOrInsert(failed, message, () => []).push({ path: effect.path, reason: result });
   const problems: Problem[] = [];
@@ -103,7 +109,7 @@ function findProblems(events: readonly Keyed[], fresh: readonly Keyed[], asked: 
     const found = [
       ...(refusal === null ? [] : [{ path: '', reason: refusal }]),
       ...notes,
-      // `no_value` says more than that the outcome is invalid.
+      // `no_value` is more specific than an invalid outcome.
       ...(failed.get(event.message) ?? []).filter(({ path }) => !notes.some((note) => note.path === path)),
     ];
     for (const { path, reason } of found) problems.push({ index, message_id: messageId, path, reason });
@@ -114,81 +120,89 @@ function findProblems(events: readonly Keyed[], fresh: readonly Keyed[], asked: 
 type Lists = ReadonlyMap<string, number | ListProblem>;
 
 async function findLists(work: Work, events: readonly Keyed[], settings: SourceSettings): Promise<Lists> {
-  const found = new Map<string, number | ListProblem>();
+  const lists = new Map<string, number | ListProblem>();
   for (const { message } of events)
     for (const effect of message.effects) {
-      if (effect.kind !== 'audience' || found.has(effect.name)) continue;
+      if (effect.kind !== 'audience' || lists.has(effect.name)) continue;
       const isMade = settings.create_audiences && effect.ofSource;
-      found.set(effect.name, await findList(work, effect.name, isMade ? effect.name : null));
+      lists.set(effect.name, await findList(work, effect.name, isMade ? effect.name : null));
     }
-  return found;
+  return lists;
 }
 
-/** Marks what is older than what was said of the same before, or in the same call. */
-async function supersede({ executor, nowMs }: Work, asked: readonly Asked[]): Promise<void> {
-  const newest = new Map<string, Asked>();
-  for (const one of asked) {
-    if (one.effect.kind === 'outcome') continue;
-    const key = saidKey(saidOf(one));
+/** Marks effects that are older than an earlier event about the same value, or than one in the same call. */
+async function supersede({ executor, nowMs }: Work, effects: readonly RequestedEffect[]): Promise<void> {
+  const newest = new Map<string, RequestedEffect>();
+  for (const effect of effects) {
+    if (effect.effect.kind === 'outcome') continue;
+    const key = saidKey(saidOf(effect));
     const before = newest.get(key);
     if (before !== undefined) before.result = 'superseded';
-    newest.set(key, one);
+    newest.set(key, effect);
   }
-  const taken = await takeNewest(executor, [...newest.values()].map(saidOf), nowMs);
-  for (const [key, one] of newest) if (!taken.has(key)) one.result = 'superseded';
+  const accepted = await takeNewest(executor, [...newest.values()].map(saidOf), nowMs);
+  for (const [key, effect] of newest) if (!accepted.has(key)) effect.result = 'superseded';
 }
 
-const saidOf = ({ userKey, effect, message }: Asked) => ({
+const saidOf = ({ userKey, effect, message }: RequestedEffect) => ({
   userKey,
   subject: `${effect.kind} ${effect.name}`,
   atMs: message.atMs,
 });
 
-const open = (asked: readonly Asked[], kind: Effect['kind']): Asked[] =>
-  asked.filter(({ effect, result }) => effect.kind === kind && result === 'done');
+const open = (effects: readonly RequestedEffect[], kind: Effect['kind']): RequestedEffect[] =>
+  effects.filter(({ effect, result }) => effect.kind === kind && result === 'done');
 
-async function applyAttributes(work: Work, asked: readonly Asked[], userKeys: UserKeys): Promise<boolean> {
-  const byUser = new Map<string, ToldAttributes & { attributes: Map<string, unknown>; asked: Asked[] }>();
-  for (const one of open(asked, 'attribute')) {
-    if (one.effect.kind !== 'attribute') continue;
-    const { userId } = one.message;
-    const told = getOrInsert(byUser, userId, () => ({ pubUserId: userId, attributes: new Map(), asked: [] }));
-    told.attributes.set(one.effect.name, one.effect.value);
-    told.asked.push(one);
+async function applyAttributes(work: Work, effects: readonly RequestedEffect[], userKeys: UserKeys): Promise<boolean> {
+  const byUser = new Map<string, ToldAttributes & { attributes: Map<string, unknown>; asked: RequestedEffect[] }>();
+  for (const effect of open(effects, 'attribute')) {
+    if (effect.effect.kind !== 'attribute') continue;
+    const { userId } = effect.message;
+    const user = getOrInsert(byUser, userId, () => ({ pubUserId: userId, attributes: new Map(), asked: [] }));
+    user.attributes.set(effect.effect.name, effect.effect.value);
+    user.asked.push(effect);
   }
   if (byUser.size === 0) return false;
   const isFirst = await keepAttributes(work.executor, work.publisherId);
-  const told = [...byUser.values()];
-  const problems: ReadonlyMap<string, AttributeProblem>[] = await tellAttributes(work, told, userKeys);
-  for (const [index, { asked: ofUser }] of told.entries())
-    for (const one of ofUser) one.result = problems[index]?.get(one.effect.name) ?? 'done';
+  const users = [...byUser.values()];
+  const problems: ReadonlyMap<string, AttributeProblem>[] = await tellAttributes(work, users, userKeys);
+  for (const [index, { asked: ofUser }] of users.entries())
+    for (const effect of ofUser) effect.result = problems[index]?.get(effect.effect.name) ?? 'done';
   return isFirst;
 }
 
-async function applyMemberships(work: Work, asked: readonly Asked[], lists: Lists, userKeys: UserKeys): Promise<void> {
+async function applyMemberships(
+  work: Work,
+  effects: readonly RequestedEffect[],
+  lists: Lists,
+  userKeys: UserKeys,
+): Promise<void> {
   const changes = new Map<number, { join: string[][]; leave: string[][] }>();
-  for (const one of open(asked, 'audience')) {
-    if (one.effect.kind !== 'audience') continue;
-    const list = lists.get(one.effect.name) ?? 'unknown';
+  for (const effect of open(effects, 'audience')) {
+    if (effect.effect.kind !== 'audience') continue;
+    const list = lists.get(effect.effect.name) ?? 'unknown';
     if (typeof list === 'string') {
-      one.result = list;
+      effect.result = list;
       continue;
     }
     const { join, leave } = getOrInsert(changes, list, () => ({ join: [], leave: [] }));
-    (one.effect.isIn ? join : leave).push(userKeys.allOf(work.publisherId, one.message.userId));
+    (effect.effect.isIn ? join : leave).push(userKeys.allOf(work.publisherId, effect.message.userId));
   }
   await tellMembers(work, changes);
 }
 
-async function applyOutcomes({ executor, publisherId, nowMs }: Work, asked: readonly Asked[]): Promise<void> {
-  const outcomes = open(asked, 'outcome').flatMap((one): Outcome[] => {
-    const { message, userKey, effect } = one;
+async function applyOutcomes(
+  { executor, publisherId, nowMs }: Work,
+  effects: readonly RequestedEffect[],
+): Promise<void> {
+  const outcomes = open(effects, 'outcome').flatMap((requested): Outcome[] => {
+    const { message, userKey, effect } = requested;
     if (effect.kind !== 'outcome' || message.messageId === null) return [];
     const value = typeof effect.value === 'string' ? numberOf(effect.value) : effect.value;
     const { atMs } = message;
-    if (timeProblemOf(atMs, nowMs) !== null) one.result = 'too_old';
-    else if (typeof value !== 'number' || !(Math.abs(value) <= maxOutcomeValue)) one.result = 'invalid';
-    if (one.result !== 'done') return [];
+    if (timeProblemOf(atMs, nowMs) !== null) requested.result = 'too_old';
+    else if (typeof value !== 'number' || !(Math.abs(value) <= maxOutcomeValue)) requested.result = 'invalid';
+    if (requested.result !== 'done') return [];
     const valueMicros = toMicros(value as number);
     const { name, currency } = effect;
     return [{ publisherId, id: message.messageId, userKey, name, valueMicros, currency, atMs }];
@@ -196,10 +210,10 @@ async function applyOutcomes({ executor, publisherId, nowMs }: Work, asked: read
   if (outcomes.length > 0) await insertOutcomes(executor, outcomes);
 }
 
-/** A decimal number in a text; null for anything else, such as `12,50`, `$5` or `0x10`. */
+/** Parses a decimal number; null for anything else, such as `12,50`, `$5` or `0x10`. */
 const numberOf = (text: string): number | null => (/^\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*$/.test(text) ? Number(text) : null);
 
-function resultsOf(fresh: readonly Keyed[], asked: readonly Asked[]) {
+function resultsOf(fresh: readonly Keyed[], asked: readonly RequestedEffect[]) {
   const byMessage = new Map<Message, StoredEffect[]>();
   for (const { message, effect, result } of asked)
     getOrInsert(byMessage, message, () => []).push({ kind: effect.kind, name: effect.name, result });

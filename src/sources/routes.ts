@@ -15,7 +15,7 @@ import { readSource, type Source, saveSource, sourceInput, sourceSettings } from
 const path = '/manage/v1/sources/segment';
 const tags = ['Sources'];
 
-/** Bodies of batches (bytes), events in one (count), and what an event may hold (bytes). */
+/** Maximum size of a batch in bytes, number of events in it, and size of an event in bytes. */
 const maxBytes = 4 * 1024 * 1024;
 const maxEvents = 1000;
 const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
@@ -120,8 +120,10 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
   };
   app.put(path, { schema: putSchema, ...permitted, ...strictBody }, async (request) => {
     const { actor, publisherId } = callOf(request);
-    const { secret: given, ...settings } = request.body as Static<typeof sourceInput>;
-    const source = await management.write(actor, publisherId, (work) => saveSource(work, secretBox, settings, given));
+    const { secret: newSecret, ...settings } = request.body as Static<typeof sourceInput>;
+    const source = await management.write(actor, publisherId, (work) =>
+      saveSource(work, secretBox, settings, newSecret),
+    );
     return { message: 'Source saved.', data: viewOf(source) };
   });
 
@@ -140,7 +142,7 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
   });
 }
 
-/** The bytes of the body are read as they came: they are what is signed. */
+/** The body is read as raw bytes, because these are signed. */
 async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void> {
   const { management, secretBox } = http;
   scope.setValidatorCompiler(() => (value) => ({ value }));
@@ -193,8 +195,8 @@ const eventView = ({ messageId, receivedAt, sentAt, ...rest }: SourceEvent) => (
 });
 
 /**
- * Checks `x-signature` of Segment's webhooks: HMAC-SHA1 in hex, with the shared secret, of the bytes of the body. Of a
- * batch, their destination of actions signs the first event only; the key of the call vouches for the others.
+ * Checks `x-signature` of Segment's webhooks: HMAC-SHA1 in hex of the bytes of the body, with the shared secret. For a
+ * batch, their destination of actions signs only the first event; the key of the call authenticates the others.
  */
 async function isSigned(body: Buffer, signature: string, secret: string): Promise<boolean> {
   if (!/^[0-9a-f]{40}$/i.test(signature)) return false;

@@ -7,10 +7,10 @@ import type { Executor } from '../platform/db/pool.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
-/** Entries of each part of the mapping (count). */
+/** Maximum number of entries in each part of the mapping. */
 const maxEntries = 100;
 
-const given = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' });
+const nameText = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' });
 const attributeName = Type.String({
   pattern: attributeNamePattern.source,
   [problem]: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
@@ -20,7 +20,7 @@ const outcome = Type.Object(
   {
     name: { ...attributeName, description: 'Name of the outcome.' },
     value: Type.Optional({
-      ...given,
+      ...nameText,
       description: 'The property with its value, such as `revenue`; absent: 1. `currency` is read with it.',
     }),
   },
@@ -28,7 +28,7 @@ const outcome = Type.Object(
 );
 
 const record = <Value extends typeof attributeName | typeof outcome>(value: Value, description: string) =>
-  Type.Record(given, value, { maxProperties: maxEntries, default: {}, description });
+  Type.Record(nameText, value, { maxProperties: maxEntries, default: {}, description });
 
 /** What becomes of events (docs/reference/users-and-privacy.md#sources). What it does not name is ignored. */
 export const sourceSettings = Type.Object(
@@ -49,7 +49,7 @@ export const sourceSettings = Type.Object(
   { title: 'SourceSettings', additionalProperties: false },
 );
 
-/** The settings with the secret that signs calls. */
+/** Settings with the secret that signs calls. */
 export const sourceInput = Type.Object(
   {
     ...sourceSettings.properties,
@@ -75,7 +75,7 @@ export const sealedSourceSecrets = sealedColumn({
   context: ([publisherId]) => context(publisherId),
 });
 
-/** The settings of a publisher's source. `secret` null: its calls are not signed. */
+/** Settings of a publisher's source. `secret` null: its calls are not signed. */
 export type Source = { settings: SourceSettings; secret: string | null };
 
 export async function readSource(
@@ -94,7 +94,7 @@ export async function readSource(
   };
 }
 
-/** @param secret undefined: stays; null: calls are no longer signed */
+/** @param secret undefined: unchanged; null: calls are no longer signed */
 export async function saveSource(
   work: Work,
   box: SecretBox,
@@ -103,7 +103,7 @@ export async function saveSource(
 ): Promise<Source> {
   const { executor, publisherId, nowMs } = work;
   const before = await readSource(work, box);
-  const kept = secret === undefined ? before.secret : secret;
+  const newSecret = secret === undefined ? before.secret : secret;
   await executor.query(
     `insert into segment_sources (publisher_id, settings, secret_sealed, updated_at) values ($1, $2, $3, $4)
     on conflict (publisher_id) do update set settings = excluded.settings, secret_sealed = excluded.secret_sealed,
@@ -111,13 +111,13 @@ export async function saveSource(
     [
       publisherId,
       JSON.stringify(settings),
-      kept === null ? null : box.seal(kept, context(publisherId)),
+      newSecret === null ? null : box.seal(newSecret, context(publisherId)),
       new Date(nowMs),
     ],
   );
-  const after = { settings, secret: kept };
+  const after = { settings, secret: newSecret };
   const resource = { name: 'sources', key: 'id', ownerOf: () => publisherId } as const;
-  const changed = before.secret === kept ? {} : { secret: kept === null ? null : 'changed' };
+  const changed = before.secret === newSecret ? {} : { secret: newSecret === null ? null : 'changed' };
   await audit(work, {
     resource,
     action: 'update',

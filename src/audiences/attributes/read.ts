@@ -8,10 +8,10 @@ import { createPacer } from '../../platform/lib/slices.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { refusalOfId } from '../user-ids.ts';
 
-/** Users of one call (count). */
+/** Maximum number of users per call. */
 const maxUsers = 1000;
 
-/** Errors told at most (count). */
+/** Maximum number of reported errors. */
 const maxDetails = 20;
 
 const attributesBody = Type.Record(Type.String(), Type.Unknown(), {
@@ -46,24 +46,24 @@ export const usersBody = Type.Union([usersList, Type.Object({ users: usersList }
 
 export type UserBody = Static<typeof userBody>;
 
-/** A change of the attributes of one user; `path`: where in the body it stands. */
+/** A change of a user's attributes; `path`: its place in the body. */
 export type AttributesChange = {
   pubUserId: string;
   set: ReadonlyMap<string, string | number | boolean>;
   remove: readonly string[];
-  /** Epoch milliseconds; null: what is set has no end. */
+  /** Expiry of the attributes in epoch milliseconds, or null. */
   untilMs: number | null;
   path: string;
 };
 
 /** @throws AppError pub_user_id_is_pii, invalid_request */
-export function readPubUserId(given: string | number, path = '/pub_user_id'): string {
-  const { id, problem } = refusalOfId(given);
+export function readPubUserId(value: string | number, path = '/pub_user_id'): string {
+  const { id, problem } = refusalOfId(value);
   if (problem !== null) throw new AppError(problem.code, { details: [{ path, message: problem.message }] });
   return id;
 }
 
-/** @throws AppError as `readPubUserId` */
+/** @throws AppError like `readPubUserId` */
 export function readChange(id: string | number, body: UserBody, nowMs: number): AttributesChange {
   const details: ErrorDetail[] = [];
   const change = changeOf(readPubUserId(id), body, { path: '', nowMs, details });
@@ -71,21 +71,21 @@ export function readChange(id: string | number, body: UserBody, nowMs: number): 
 }
 
 /**
- * The changes of a body as `usersBody` describes it, checked and read a user at a time: 50,000 attributes keep no other
- * request waiting.
- * @throws AppError as `readPubUserId`
+ * Reads the changes of a body described by `usersBody`, one user at a time, so that 50,000 attributes don't block other
+ * requests.
+ * @throws AppError like `readPubUserId`
  */
 export async function readChanges(body: unknown, nowMs: number): Promise<AttributesChange[]> {
-  const given = withoutApiKey(body ?? {});
-  const users = usersIn(given);
-  const prefix = Array.isArray(given) ? '' : '/users';
+  const input = withoutApiKey(body ?? {});
+  const users = usersIn(input);
+  const prefix = Array.isArray(input) ? '' : '/users';
   const details: ErrorDetail[] = [];
   const changes: AttributesChange[] = [];
   const pace = createPacer();
   for (const [index, user] of users.entries()) {
     const path = `${prefix}/${index}`;
     const wrong = checkValue(userOfBatch, user);
-    details.push(...wrong.map((one) => ({ ...one, path: `${path}${one.path}` })));
+    details.push(...wrong.map((detail) => ({ ...detail, path: `${path}${detail.path}` })));
     if (wrong.length === 0) {
       const { pub_user_id, ...change } = user as Static<typeof userOfBatch>;
       const pubUserId = readPubUserId(pub_user_id, `${path}/pub_user_id`);
@@ -97,15 +97,15 @@ export async function readChanges(body: unknown, nowMs: number): Promise<Attribu
   return orThrow(changes, details);
 }
 
-/** The users of a body, which are looked at one by one later. @throws AppError invalid_request */
-function usersIn(given: unknown): unknown[] {
-  const isList = Array.isArray(given);
-  const { users } = (isList ? { users: given } : given) as { users?: unknown };
-  const rest = isList ? {} : (given as object);
-  const details = checkValue(batchShape, Array.isArray(users) ? { ...rest, users: users.map(() => null) } : given);
+/** Returns the users of a body, which are checked one by one later. @throws AppError invalid_request */
+function usersIn(input: unknown): unknown[] {
+  const isList = Array.isArray(input);
+  const { users } = (isList ? { users: input } : input) as { users?: unknown };
+  const rest = isList ? {} : (input as object);
+  const details = checkValue(batchShape, Array.isArray(users) ? { ...rest, users: users.map(() => null) } : input);
   if (details.length > 0)
     throw new AppError('invalid_request', {
-      details: isList ? details.map((one) => ({ ...one, path: '/' })) : details,
+      details: isList ? details.map((detail) => ({ ...detail, path: '/' })) : details,
     });
   return users as unknown[];
 }
@@ -141,7 +141,7 @@ function changeOf(
   return { pubUserId, set, remove, untilMs, path };
 }
 
-/** Why an attribute cannot be kept; null: it can. */
+/** Reason why an attribute can't be stored, or null. */
 export function refusalOf(name: string, value: unknown): string | null {
   if (refusedAttributeNames.has(name)) return 'is a refused name';
   if (!attributeNamePattern.test(name)) return 'must have a name of 1 to 64 characters of A–Z a–z 0–9 _ . -';

@@ -40,11 +40,11 @@ const usersAnswer = Type.Object(
   { title: 'UserAttributesBatchAnswer' },
 );
 
-/** A body of 1,000 users may hold this much (bytes). */
+/** Maximum size of a body with 1,000 users, in bytes. */
 const batchBytes = 4 * 1024 * 1024;
 const batchLimits = { rows: 1100, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
 
-/** The body is checked as it is read, a user at a time. */
+/** The body is checked while it is read, one user at a time. */
 const uncheckedBody: typeof strictBody = {
   validatorCompiler: (part) =>
     part.httpPart === 'body' ? (value: unknown) => ({ value }) : strictBody.validatorCompiler(part),

@@ -6,17 +6,17 @@ import type { UserKeys } from '../../platform/security/user-key.ts';
 import { type StoredAttributes, withoutEnded } from '../profile.ts';
 import type { AttributesChange } from './read.ts';
 
-/** Errors told at most (count). */
+/** Maximum number of reported errors. */
 const maxDetails = 20;
 
-/* Locks each row in the order of the keys, whether it exists or not. */
+/* Locks rows in key order, including rows that don't exist yet. */
 const lockSql = `
 insert into user_attributes as known (user_key, publisher_id, attributes, updated_at)
 select user_key, $2, '{}', $3 from unnest($1::uuid[]) as given (user_key) order by user_key
 on conflict (user_key) do update set updated_at = excluded.updated_at
 returning user_key, attributes`;
 
-/* Those without attributes are deleted. */
+/* Rows without attributes are deleted. */
 const saveSql = `
 with given as (
   select * from unnest($1::uuid[], $2::jsonb[], $3::timestamptz[]) as given (user_key, attributes, expires_at)
@@ -30,18 +30,19 @@ type Saving = {
   publisherId: number;
   userKeys: UserKeys;
   nowMs: number;
-  /** Is told of what cannot be saved, which is passed over; absent: nothing of the call is saved then. */
+  /** Called for each change that can't be saved, which is then skipped. Without it, nothing is saved in that case. */
   refuse?: Refuse;
 };
 
-/** `name` of the attribute; null: all of the change, which would make too many. */
+/** `name`: of the attribute, or null for the whole change, which would exceed the limit. */
 type Refuse = (change: AttributesChange, name: string | null, message: string) => void;
 
 /**
- * Changes attributes of users, one after the other. What is stored under keys of earlier peppers moves to the present.
- * @returns the attributes that each user has then, in the order of the changes
- * @throws AppError invalid_request: an attribute changes its type, or there are too many; nothing is written. With
- *   `refuse` it is told of them instead
+ * Changes attributes of users, one after the other. Attributes stored under keys of earlier peppers move to the current
+ * key.
+ * @returns the resulting attributes of each user, in the order of the changes
+ * @throws AppError invalid_request if an attribute changes its type, or there are too many; nothing is written then.
+ * With `refuse`, it calls that instead
  */
 export async function saveAttributes(
   executor: Executor,
@@ -55,8 +56,9 @@ export async function saveAttributes(
     text: lockSql,
     values: [distinct, publisherId, new Date(nowMs)],
   });
-  const known = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
-  for (const { pubUserId } of changes) await takeEarlier(executor, known, { publisherId, userKeys, nowMs }, pubUserId);
+  const attributesByKey = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
+  for (const { pubUserId } of changes)
+    await takeEarlier(executor, attributesByKey, { publisherId, userKeys, nowMs }, pubUserId);
   const details: ErrorDetail[] = [];
   const note: Refuse = ({ path }, name, message) =>
     details.push({ path: `${path}/attributes${name === null ? '' : `/${name}`}`, message });
@@ -64,16 +66,16 @@ export async function saveAttributes(
   const pace = createPacer();
   for (const [index, change] of changes.entries()) {
     const key = keys[index] as string;
-    const changed = changedBy(known.get(key) ?? {}, change, refuse ?? note);
-    known.set(key, changed);
+    const changed = changedBy(attributesByKey.get(key) ?? {}, change, refuse ?? note);
+    attributesByKey.set(key, changed);
     after.push(changed);
     await pace();
   }
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
-  const ends = distinct.map((key) => endOf(known.get(key) ?? {}));
+  const ends = distinct.map((key) => endOf(attributesByKey.get(key) ?? {}));
   const texts: string[] = [];
   for (const key of distinct) {
-    texts.push(JSON.stringify(known.get(key)));
+    texts.push(JSON.stringify(attributesByKey.get(key)));
     await pace();
   }
   await executor.query({
@@ -86,7 +88,7 @@ export async function saveAttributes(
 
 async function takeEarlier(
   executor: Executor,
-  known: Map<string, StoredAttributes>,
+  attributesByKey: Map<string, StoredAttributes>,
   { publisherId, userKeys, nowMs }: Omit<Saving, 'refuse'>,
   pubUserId: string,
 ): Promise<void> {
@@ -97,12 +99,13 @@ async function takeEarlier(
     [earlierKeys],
   );
   const key = userKeys.of(publisherId, pubUserId);
-  for (const { attributes } of rows) known.set(key, { ...withoutEnded(attributes, nowMs), ...known.get(key) });
+  for (const { attributes } of rows)
+    attributesByKey.set(key, { ...withoutEnded(attributes, nowMs), ...attributesByKey.get(key) });
 }
 
-function changedBy(known: StoredAttributes, change: AttributesChange, refuse: Refuse): StoredAttributes {
+function changedBy(current: StoredAttributes, change: AttributesChange, refuse: Refuse): StoredAttributes {
   const { set, remove, untilMs } = change;
-  const changed: StoredAttributes = { ...known };
+  const changed: StoredAttributes = { ...current };
   for (const name of remove) delete changed[name];
   for (const [name, value] of set) {
     const before = typeof changed[name]?.value;
@@ -113,17 +116,17 @@ function changedBy(known: StoredAttributes, change: AttributesChange, refuse: Re
   }
   if (Object.keys(changed).length <= maxAttributes) return changed;
   refuse(change, null, `a user has at most ${maxAttributes} attributes`);
-  return known;
+  return current;
 }
 
-/** When the last attribute ends; null: one has no end. */
+/** Time when the last attribute ends, or null if one has no end. */
 function endOf(attributes: StoredAttributes): Date | null {
   const ends = Object.values(attributes).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
   const last = Math.max(...ends);
   return Number.isFinite(last) ? new Date(last) : null;
 }
 
-/** The attributes of a user, those of the first key first; null: there are none. */
+/** Attributes of a user, those of the first key taking precedence; null if there are none. */
 export async function findAttributes(
   executor: Executor,
   keys: readonly string[],
@@ -138,7 +141,7 @@ export async function findAttributes(
   return Object.keys(found).length === 0 ? null : found;
 }
 
-/** Deletes users whose last attribute has ended. @returns how many */
+/** Deletes users whose attributes have all ended. @returns number of users */
 export async function deleteEndedAttributes(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from user_attributes where expires_at <= $1', [new Date(nowMs)]);
   return rowCount ?? 0;

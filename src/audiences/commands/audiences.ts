@@ -35,8 +35,8 @@ export const importFile: Run = async (call) => {
   const [key = '', file = '', ...rest] = call.args;
   if (key === '' || file === '' || rest.length > 0) throw usageError('Name an audience by its key, and one file.');
   const lines = await openFile(call, file);
-  const asked = { query: fileQueryOf(call), file: lines };
-  const { data } = (await createApi(call).call('POST', `${pathOf(key)}/import`, asked)) as {
+  const request = { query: fileQueryOf(call), file: lines };
+  const { data } = (await createApi(call).call('POST', `${pathOf(key)}/import`, request)) as {
     data: DryRunView & { added: number };
   };
   if (call.options['dry-run'] === true) return sayDryRun(call, data);

@@ -6,17 +6,17 @@ import type { FileRow } from '../../platform/files/open.ts';
 import { changeSizes } from '../members/members.ts';
 import type { MemberRow } from './member-rows.ts';
 
-/** Rows that one statement stages (count). */
+/** Number of rows that one statement stages. */
 const batchRows = 20_000;
 
-/** Rows read between two turns of the event loop (count): about 2 ms. */
+/** Number of rows between two turns of the event loop: about 2 ms. */
 const rowsPerTurn = 500;
 
-/** A turn that takes longer has other work: it gets several times as long before the next rows are read. */
+/** A turn that takes longer (milliseconds) has other work, so the pause before the next rows is this multiple of it. */
 const busyMs = 0.5;
 const pausePerTurn = 4;
 
-/** The one statement that adds all members takes at most this long (milliseconds). */
+/** Timeout, in milliseconds, of the statement that adds all members. */
 const addTimeoutMs = 10 * 60_000;
 
 export type ImportProgress = {
@@ -32,17 +32,16 @@ type Loading = {
   audienceId: number;
   batches: AsyncIterable<FileRow[]>;
   readRow: (row: FileRow) => MemberRow | null;
-  /** Called once all rows are read; throws where they must not be added. */
+  /** Called after all rows are read; throws if they must not be added. */
   checkRows: () => void;
-  /** Called after each change that others are to see. */
+  /** Called after each change that others should see. */
   report: (state: ImportProgress['state']) => Promise<void>;
 };
 
 /**
- * Adds the members that a file names: all rows that can be read, in one transaction, or none. They are staged in a
- * temporary table of one connection, which is kept until the end: a connection returned to the pool may be closed
- * when it is idle, and the table with it.
- * @returns how many users were no members before
+ * Adds the members in a file: all readable rows in one transaction, or none. They are staged in a temporary table of a
+ * connection that is kept until the end, because the pool may close an idle connection, and the table with it.
+ * @returns number of new members
  */
 export async function loadMembers(loading: Loading): Promise<number> {
   const { url, audienceId, batches, readRow, checkRows, report } = loading;
@@ -74,7 +73,7 @@ async function addStaged(client: Executor, audienceId: number): Promise<number> 
   return added;
 }
 
-/** Reads all rows without writing anything, as a dry run does. */
+/** Reads all rows without writing, for a dry run. */
 export async function checkMembers({
   batches,
   readRow,
@@ -93,11 +92,11 @@ export async function checkMembers({
 
 type Staging = { batches: Loading['batches']; readRow: Loading['readRow']; report: Loading['report'] };
 
-/** @returns how many rows were staged */
+/** @returns number of staged rows */
 async function stage(executor: Executor, { batches, readRow, report }: Staging): Promise<number> {
   let [rows, count] = [0, 0];
   let batch: MemberRow[] = [];
-  /** The next rows are read meanwhile. */
+  /** The next rows are read while staging. */
   let staging: Promise<unknown> = Promise.resolve();
   for await (const records of batches) {
     for (const record of records) {
@@ -109,7 +108,7 @@ async function stage(executor: Executor, { batches, readRow, report }: Staging):
     if (batch.length < batchRows) continue;
     await staging;
     staging = stageBatch(executor, batch);
-    staging.catch(() => {}); // the next one tells
+    staging.catch(() => {}); // the next iteration reports the error
     count += batch.length;
     batch = [];
     await report('reading');
@@ -133,7 +132,7 @@ const stageBatch = (executor: Executor, batch: readonly MemberRow[]) =>
     values: [uuids(batch, ({ userKey }) => userKey), timestamps(batch, ({ expiresAtMs }) => expiresAtMs)],
   });
 
-/* In the order of the keys, as everywhere. Of several rows of a user, the last end counts. */
+/* Rows are in key order, as everywhere. Of several rows of a user, the last expiry counts. */
 const addSql = `
 with added as (
   insert into audience_members as known (user_key, audience_id, expires_at)

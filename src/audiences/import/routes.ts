@@ -111,11 +111,11 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
     { schema: listSchema, ...hooks },
     async (request, reply) => {
       const { actor, publisherId } = callOf(request);
-      const found = await management.read(actor, publisherId, async (work) =>
+      const imports = await management.read(actor, publisherId, async (work) =>
         listImports(work.executor, await listId(work, request.params.key), work.nowMs),
       );
       reply.header('cache-control', 'no-store');
-      return { message: 'Imports.', data: found.map(viewOf) };
+      return { message: 'Imports.', data: imports.map(viewOf) };
     },
   );
 }

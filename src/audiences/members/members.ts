@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { bigints, integers, uuids } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 
-/* Users are locked in the order of their keys. Ended memberships begin anew, and count already. */
+/* Users are locked in key order. Ended memberships start again, and are counted already. */
 const addSql = `
 with added as (
   insert into audience_members as known (user_key, audience_id, expires_at)
@@ -12,7 +12,7 @@ with added as (
 )
 select count(*) filter (where is_new)::int as count from added`;
 
-/** Adds members; those that are members already get the new end. @returns how many are new */
+/** Adds members, and sets the new expiry of existing ones. @returns number of new members */
 export async function addMembers(
   executor: Executor,
   audienceId: number,
@@ -46,7 +46,7 @@ delete from audience_members where (user_key, audience_id) in (
   order by user_key, audience_id for update
 ) returning audience_id`;
 
-/** Removes members. @param audienceId null: of all audiences. @returns how many memberships there were */
+/** Removes members. @param audienceId null for all audiences @returns number of removed memberships */
 export async function removeMembers(
   executor: Executor,
   audienceId: number | null,
@@ -57,7 +57,7 @@ export async function removeMembers(
   return removed.length;
 }
 
-/** @returns the audience of each membership that there was */
+/** @returns the audience of each removed membership */
 async function deleteMembers(
   executor: Executor,
   audienceId: number | null,
@@ -71,7 +71,7 @@ async function deleteMembers(
   return rows.map(({ audience_id: id }) => id);
 }
 
-/* A membership by a rule ends so many days after the first of the times that suffice. */
+/* A membership by a rule ends a number of days after the first of the actions that suffice. */
 const removeFollowedSql = `
 delete from audience_members where (user_key, audience_id) in (
   select m.user_key, m.audience_id from audience_members m join audiences a on a.id = m.audience_id
@@ -80,23 +80,23 @@ delete from audience_members where (user_key, audience_id) in (
   order by m.user_key, m.audience_id for update of m
 ) returning audience_id`;
 
-/** Removes members by rules for which what they did since does not suffice. */
+/** Removes memberships by rules for which the actions since a time do not suffice. */
 export async function removeFollowed(executor: Executor, userKeys: readonly string[], since: Date): Promise<void> {
   const { rows } = await executor.query<{ audience_id: number }>(removeFollowedSql, [userKeys, since]);
   await changeSizes(executor, countsOf(rows.map(({ audience_id: id }) => id)));
 }
 
-/** What the removal of memberships takes from sizes. */
+/** Changes of audience sizes after removed memberships. */
 function countsOf(audienceIds: readonly number[]): Map<number, number> {
   const changes = new Map<number, number>();
   for (const id of audienceIds) changes.set(id, (changes.get(id) ?? 0) - 1);
   return changes;
 }
 
-/** The keys of users who join an audience or leave it; of one who joins, the present key comes first. */
+/** Keys of users who join or leave an audience; of a joining user, the current key comes first. */
 export type MemberChange = { join: readonly (readonly string[])[]; leave: readonly (readonly string[])[] };
 
-/** Changes members of several lists, in one transaction. */
+/** Changes the members of several lists, in one transaction. */
 export async function changeMembers(executor: Executor, changes: ReadonlyMap<number, MemberChange>): Promise<void> {
   const sizes = new Map<number, number>();
   for (const [id, { join, leave }] of [...changes].sort(([a], [b]) => a - b)) {
@@ -112,21 +112,21 @@ export async function changeMembers(executor: Executor, changes: ReadonlyMap<num
   await changeSizes(executor, sizes);
 }
 
-/** Must come last in a transaction: changes of one audience wait for each other here. */
+/** Must come last in a transaction, because changes of one audience wait for each other here. */
 export async function changeSizes(executor: Executor, changes: ReadonlyMap<number, number>): Promise<void> {
-  const given = [...changes].filter(([, change]) => change !== 0).sort(([a], [b]) => a - b);
-  if (given.length === 0) return;
+  const nonZero = [...changes].filter(([, change]) => change !== 0).sort(([a], [b]) => a - b);
+  if (nonZero.length === 0) return;
   await executor.query({
     name: 'change_audience_sizes',
     text: `insert into audience_sizes as known (audience_id, members)
       select id, change from unnest($1::integer[], $2::bigint[]) as given (id, change)
       where id in (select id from audiences) order by id
       on conflict (audience_id) do update set members = known.members + excluded.members`,
-    values: [integers(given, ([id]) => id), bigints(given, ([, change]) => change)],
+    values: [integers(nonZero, ([id]) => id), bigints(nonZero, ([, change]) => change)],
   });
 }
 
-/** Memberships deleted in one statement (count). */
+/** Number of memberships deleted by one statement. */
 const sliceSize = 5000;
 
 const endedSql = `
@@ -135,7 +135,7 @@ delete from audience_members where (user_key, audience_id) in (
   order by user_key, audience_id limit ${sliceSize} for update skip locked
 ) returning audience_id`;
 
-/** Deletes memberships that have ended. @returns whether there may be more */
+/** Deletes ended memberships. @returns whether there may be more */
 export const deleteEndedMembers = (pool: pg.Pool, nowMs: number): Promise<boolean> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<{ audience_id: number }>(endedSql, [new Date(nowMs)]);
@@ -143,7 +143,7 @@ export const deleteEndedMembers = (pool: pg.Pool, nowMs: number): Promise<boolea
     return rows.length === sliceSize;
   });
 
-/* The ids of audiences with members are found one after the other in the index. */
+/* Finds the ids of audiences with members one after the other in the index. */
 const orphanedSql = `
 with recursive ids as (
   (select audience_id from audience_members order by audience_id limit 1)
@@ -157,13 +157,13 @@ delete from audience_members where ctid = any(array(
   select m.ctid from audience_members m join gone using (audience_id) limit ${sliceSize}
 ))`;
 
-/** Deletes members of audiences that are gone. @returns whether there may be more */
+/** Deletes members of removed audiences. @returns whether there may be more */
 export async function deleteOrphanedMembers(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(orphanedSql);
   return rowCount === sliceSize;
 }
 
-/** Notes how many members audiences have on this day. */
+/** Records the number of members of audiences for a day. */
 export async function noteGrowth(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `insert into audience_growth (audience_id, day, members)

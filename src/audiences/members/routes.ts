@@ -15,7 +15,7 @@ import { addMembers, removeMembers } from './members.ts';
 const path = '/manage/v1/audiences/:key/members';
 const params = Type.Object({ key: Type.String() });
 
-/** Users of one call (count). */
+/** Maximum number of users per call. */
 const maxMembers = 10_000;
 
 const list = (description: string) =>
@@ -120,12 +120,12 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
 
 const presentOf = (keys: readonly string[]): string => keys[0] as string;
 
-/** Errors told at most (count). */
+/** Maximum number of reported errors. */
 const maxDetails = 20;
 
 /**
- * The keys of each user that a body names, the present one first.
- * @throws AppError invalid_request, pub_user_id_is_pii where all that is wrong are such ids
+ * Returns the keys of each user in a body, the current one first.
+ * @throws AppError invalid_request; pub_user_id_is_pii if all errors are such ids
  */
 function readUsers(
   { ids = [], sha256_emails: hashes = [] }: Static<typeof removeBody>,
@@ -134,14 +134,14 @@ function readUsers(
 ): string[][] {
   const details: ErrorDetail[] = [];
   let isPii = true;
-  const ofIds = ids.map((given, index) => {
-    const { id, problem } = refusalOfId(given);
+  const ofIds = ids.map((value, index) => {
+    const { id, problem } = refusalOfId(value);
     if (problem !== null) details.push({ path: `/ids/${index}`, message: problem.message });
     if (problem?.code === 'invalid_request') isPii = false;
     return userKeys.allOf(publisherId, id);
   });
-  const ofHashes = hashes.map((given, index) => {
-    const hash = emailHashOf(String(given));
+  const ofHashes = hashes.map((value, index) => {
+    const hash = emailHashOf(String(value));
     if (hash === null) details.push({ path: `/sha256_emails/${index}`, message: 'must have 64 hex digits' });
     if (hash === null) isPii = false;
     return emailKeys(userKeys, publisherId, hash ?? '');
@@ -155,9 +155,9 @@ function readUsers(
   return [...ofIds, ...ofHashes];
 }
 
-function readEnd(given: string | null | undefined, nowMs: number): Date | null {
-  if (given === undefined || given === null) return null;
-  const atMs = timeOf(given);
+function readEnd(text: string | null | undefined, nowMs: number): Date | null {
+  if (text === undefined || text === null) return null;
+  const atMs = timeOf(text);
   if (atMs === null || !(atMs > nowMs))
     throw new AppError('invalid_request', {
       details: [{ path: '/expires_at', message: 'must be an RFC 3339 time in the future, with its offset' }],

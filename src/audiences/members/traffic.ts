@@ -11,19 +11,19 @@ import type { UserKeys } from '../../platform/security/user-key.ts';
 import { findAudience } from '../audiences.ts';
 import { profileKeysOf } from '../profile-keys.ts';
 
-/** Sessions of a sample (count), and how far back they go (milliseconds). */
+/** Number of sessions in a sample, and how far back they go, in milliseconds. */
 const maxSessions = 10_000;
 const lookBackMs = 7 * dayMs;
 
-/** Part of a publisher's sessions whose users are in an audience now; null where there were none. */
+/** Part of a publisher's sessions whose users are in an audience now, or null without sessions. */
 export type Traffic = { share: number | null; sessions: number };
 
-type Asked = { publisherId: number; audienceId: number; userKeys: UserKeys; nowMs: number };
+type TrafficQuery = { publisherId: number; audienceId: number; userKeys: UserKeys; nowMs: number };
 
-/** Of the sessions of the last 7 days, or a random sample of them; tests are left out. */
+/** Traffic in the last 7 days, from all sessions or a random sample, without tests. */
 export async function findTraffic(
   executor: Executor,
-  { publisherId, audienceId, userKeys, nowMs }: Asked,
+  { publisherId, audienceId, userKeys, nowMs }: TrafficQuery,
 ): Promise<Traffic> {
   const part = await sampleShare(executor, 'sessions', nowMs - lookBackMs);
   const { rows } = await executor.query<{ userKey: string | null; pubUserId: string | null; emailKey: string | null }>(
@@ -39,14 +39,14 @@ export async function findTraffic(
           .filter((key) => key !== null)
           .map((key) => ({ key, session })),
   );
-  const { rows: found } = await executor.query<{ sessions: number }>(
+  const { rows: matches } = await executor.query<{ sessions: number }>(
     `select count(distinct given.session)::int as sessions
     from unnest($1::uuid[], $2::integer[]) as given (user_key, session)
     join audience_members m on m.user_key = given.user_key and m.audience_id = $3
     where m.expires_at is null or m.expires_at > $4`,
     [uuids(keys, ({ key }) => key), integers(keys, ({ session }) => session), audienceId, new Date(nowMs)],
   );
-  return { share: rows.length === 0 ? null : (found[0]?.sessions ?? 0) / rows.length, sessions: rows.length };
+  return { share: rows.length === 0 ? null : (matches[0]?.sessions ?? 0) / rows.length, sessions: rows.length };
 }
 
 const params = Type.Object({ key: Type.String() });
@@ -84,12 +84,12 @@ export async function trafficRoutes(app: App, { http, userKeys }: Members): Prom
     async (request, reply) => {
       const { actor, publisherId } = callOf(request);
       const { key } = request.params;
-      const found = await http.management.read(actor, publisherId, async (work) => {
+      const traffic = await http.management.read(actor, publisherId, async (work) => {
         const { id } = await findAudience(work, key);
         return findTraffic(work.executor, { publisherId, audienceId: id, userKeys, nowMs: work.nowMs });
       });
       reply.header('cache-control', 'no-store');
-      return { message: 'Share of traffic.', data: { key, ...found } };
+      return { message: 'Share of traffic.', data: { key, ...traffic } };
     },
   );
 }

@@ -19,7 +19,7 @@ import { type MemberServices, memberCards, memberPages } from './members.ts';
 
 export type AudienceServices = Shell & MemberServices & { management: ManagementClient };
 
-/** Audiences: a list, a form, members, and what is asked of them. */
+/** Pages of audiences: a list, a form, members, and questions about them. */
 export function audiencePages(app: App, services: AudienceServices): void {
   const pages = publisherPages(app, services);
   memberPages(pages, services);
@@ -45,7 +45,7 @@ export function audiencePages(app: App, services: AudienceServices): void {
     nameOf: (row) => String(row.name),
     toForm: ruleToForm,
     read: readAudience,
-    errorsToForm: (errors) => errors.map((one) => ({ ...one, path: one.path.replace(/^\/rule\/?/, '/rule.') })),
+    errorsToForm: (errors) => errors.map((error) => ({ ...error, path: error.path.replace(/^\/rule\/?/, '/rule.') })),
     fields: (form, context, { view }) => audienceFields(form, context, view),
     below: (context, view) => memberCards(services, context, view),
   });
@@ -85,10 +85,10 @@ const ruleFields = ['event', ...numbers, ...texts] as const;
 
 function ruleToForm(values: Values): FormValues {
   const { rule, ...rest } = values;
-  const given = (rule ?? {}) as Partial<Rule>;
+  const current = (rule ?? {}) as Partial<Rule>;
   return {
     ...(rest as FormValues),
-    ...Object.fromEntries(ruleFields.map((name) => [`rule.${name}`, given[name] ?? ''])),
+    ...Object.fromEntries(ruleFields.map((name) => [`rule.${name}`, current[name] ?? ''])),
   };
 }
 
@@ -96,8 +96,8 @@ function readAudience(fields: Fields): Values {
   const event = fields.text('rule.event');
   const rule = {
     event,
-    ...Object.fromEntries(numbers.flatMap((name) => given(name, fields.number(`rule.${name}`)))),
-    ...Object.fromEntries(texts.flatMap((name) => given(name, fields.text(`rule.${name}`).trim() || null))),
+    ...Object.fromEntries(numbers.flatMap((name) => optional(name, fields.number(`rule.${name}`)))),
+    ...Object.fromEntries(texts.flatMap((name) => optional(name, fields.text(`rule.${name}`).trim() || null))),
   };
   return {
     ...(fields.text('key') !== '' && { key: fields.text('key') }),
@@ -106,9 +106,10 @@ function readAudience(fields: Fields): Values {
   };
 }
 
-const given = <Value>(name: string, value: Value | null): [string, Value][] => (value === null ? [] : [[name, value]]);
+const optional = <Value>(name: string, value: Value | null): [string, Value][] =>
+  value === null ? [] : [[name, value]];
 
-/** Own events of the publisher, and the one of the rule, which may be an advertiser's. */
+/** Own events of the publisher, and the event of the rule, which may be an advertiser's. */
 const eventChoices = ({ ownEvents }: Publisher, rule: Rule | null) =>
   [...new Set([...askedKinds, ...ownEvents.map(ownKind), ...(rule === null ? [] : [rule.event])])].map((event) => ({
     value: event,

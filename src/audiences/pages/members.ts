@@ -25,7 +25,7 @@ export type MemberServices = { importDeps: ImportDeps; management: ManagementCli
 
 const pathOf = ({ path }: PublisherContext, key: string): string => path(`/audiences/${encodeURIComponent(key)}`);
 
-/** What is done with the members of an audience. */
+/** Actions on the members of an audience. */
 export function memberPages(pages: Pages<PublisherContext>, services: MemberServices): void {
   const { management } = services;
   pages.post('/audiences/:key/members', 'admin', (context, fields, upload) =>
@@ -38,16 +38,16 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
     const to = pathOf(context, key);
     if (problem !== null) return { to, failed: t('audiences.noId') };
     const userKeys = services.importDeps.userKeys.allOf(context.publisher.id, id);
-    const found = await management.read(context, ({ executor, nowMs }) =>
+    const membership = await management.read(context, ({ executor, nowMs }) =>
       findMembership(executor, audience.id, userKeys, nowMs),
     );
-    return { to, done: membershipText(context, found) };
+    return { to, done: membershipText(context, membership) };
   });
   pages.post('/audiences/:key/overlap', 'admin', async (context, fields) => {
     const key = keyIn(context);
     const users = await management.read(context, async (work) => {
-      const [one, other] = [await findAudience(work, key), await findAudience(work, fields.text('other'))];
-      return countOverlap(work.executor, one.id, other.id, work.nowMs);
+      const [audience, other] = [await findAudience(work, key), await findAudience(work, fields.text('other'))];
+      return countOverlap(work.executor, audience.id, other.id, work.nowMs);
     });
     return { to: pathOf(context, key), done: t('audiences.overlapIs', { users, other: fields.text('other') }) };
   });
@@ -74,7 +74,7 @@ async function addMembers(
   const bytes = upload?.bytes ?? Buffer.from(ids);
   const file = readFileForm(fields, bytes);
   const { options } = file;
-  const shown = async (errors: FieldErrors, check: Html = nothing): Promise<PageResult> => {
+  const respond = async (errors: FieldErrors, check: Html = nothing): Promise<PageResult> => {
     if (isFragmentRequest(context.request))
       return { fragment: errors.length === 0 ? check : notice('failed', html`<p>${errors[0]?.message ?? ''}</p>`) };
     const { name } = await management.get(context, audiences, key);
@@ -88,7 +88,7 @@ async function addMembers(
     };
   };
   const refused = (message: string): Promise<PageResult> =>
-    shown([{ path: upload === null ? '/ids' : '/file', message }]);
+    respond([{ path: upload === null ? '/ids' : '/file', message }]);
   if (bytes.toString().trim() === '') return refused(t('audiences.nobody'));
   try {
     const target = { publisherId: context.publisher.id, audienceId };
@@ -96,7 +96,7 @@ async function addMembers(
     const done = await importMembers(importDeps, target, Readable.from([bytes]), { ...options, isDryRun });
     if ('imported' in done) return { to, done: importedText(done.imported) };
     const again = isFragmentRequest(context.request) ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
-    return shown([], filePreview(done.checked, file, again));
+    return respond([], filePreview(done.checked, file, again));
   } catch (err) {
     const [{ path, message } = { path: '', message: '' }] = fieldErrorsOf(err);
     const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
@@ -118,7 +118,7 @@ const importedText = ({ added, bad, errors }: Import): string =>
           .join(', '),
       });
 
-/** Below the form of an audience: growth, adding members, and questions about them. */
+/** Cards below the form of an audience: growth, adding members, and questions about them. */
 export async function memberCards(
   { management, importDeps: { userKeys } }: MemberServices,
   context: PublisherContext,

@@ -10,16 +10,17 @@ import { factsSql, type Rule } from './rule.ts';
 type Followed = { id: number; publisherId: number; rule: Rule };
 
 /*
- * The next audience with a rule, locked to the end of the transaction: one process follows an audience at a time, and a
- * change or removal waits. What only refers to the audience does not.
+ * SQL of the next audience with a rule, locked until the end of the transaction, so that one process follows an
+ * audience at a time, and changes and removals wait. Mere references to the audience don't wait.
  */
 const nextSql = `
 select id, publisher_id as "publisherId", rule from audiences
 where id > $1 and rule is not null order by id limit 1 for no key update skip locked`;
 
 /*
- * How far it was read, and by the rule of now or another one; read once the audience is locked, so that it is what the
- * process before has left. Rows of transactions below `until` are there for every later statement.
+ * SQL of the progress of an audience, and whether it belongs to the current rule. It is read after the audience is
+ * locked, so that it is the progress of the previous process. Rows of transactions below `until` are visible to every
+ * later statement.
  */
 const progressSql = `
 select pg_snapshot_xmin(pg_current_snapshot())::text as until,
@@ -29,7 +30,7 @@ select pg_snapshot_xmin(pg_current_snapshot())::text as until,
 type FollowDeps = { pool: pg.Pool; url: ServerUrl; now: () => number };
 type IsStopped = () => boolean;
 
-/** Takes what users did since into every audience with a rule, exactly once. */
+/** Adds recent actions to every audience with a rule, exactly once. */
 export async function followRules({ pool, url, now }: FollowDeps, isStopped: IsStopped = () => false): Promise<void> {
   for (let after: number | null = 0; after !== null && !isStopped(); ) {
     const last: number = after;
@@ -40,13 +41,13 @@ export async function followRules({ pool, url, now }: FollowDeps, isStopped: IsS
   }
 }
 
-/** To fill an audience, all that is kept is read, in one statement that takes at most this long (milliseconds). */
+/** Timeout, in milliseconds, of the statement that reads all stored actions to fill an audience. */
 const fillTimeoutMs = 10 * minuteMs;
 
-/** How often it is asked whether the process stops meanwhile (milliseconds). */
+/** Interval, in milliseconds, of checks whether the process is stopping. */
 const stopCheckMs = 500;
 
-/** Works on a connection of its own, whose statements may take long, and which is broken when the process stops. */
+/** Works on a dedicated connection, whose statements may take long and which is closed when the process stops. */
 async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const options = { size: 1, applicationName: 'perkwire-audiences', queryTimeoutMs: fillTimeoutMs };
   const pool = createPool({ url, ...options, onError: () => {} });
@@ -65,8 +66,8 @@ async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool
 }
 
 /**
- * Follows the next audience. @param fills whether also one that has to be filled first, which may take long
- * @returns its id, and whether it is left to be filled; null: there is none
+ * Follows the next audience. @param fills whether to include audiences that must be filled first, which may take long
+ * @returns its id, and whether it still has to be filled; null if there is none
  */
 const followNext = (
   pool: pg.Pool,
@@ -75,12 +76,12 @@ const followNext = (
 ): Promise<{ id: number; isNew: boolean } | null> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<Followed>(nextSql, [after]);
-    const [found] = rows;
-    if (found === undefined) return null;
-    const progress = await readProgress(executor, found);
+    const [audience] = rows;
+    if (audience === undefined) return null;
+    const progress = await readProgress(executor, audience);
     const isNew = progress.from === null && !fills;
-    if (!isNew) await follow(executor, found, { ...progress, nowMs });
-    return { id: found.id, isNew };
+    if (!isNew) await follow(executor, audience, { ...progress, nowMs });
+    return { id: audience.id, isNew };
   });
 
 async function readProgress(executor: Executor, { id, rule }: Followed): Promise<Omit<Range, 'nowMs'>> {
@@ -103,17 +104,17 @@ async function follow(executor: Executor, followed: Followed, range: Range): Pro
   await changeSizes(executor, new Map([[id, joined - gone]]));
 }
 
-/** What was found by another rule, or before a restore. @returns how many members there were */
+/** Deletes facts found by another rule, or before a restore. @returns number of members removed */
 async function forget(executor: Executor, id: number): Promise<number> {
   await executor.query('delete from audience_facts where audience_id = $1', [id]);
   const { rowCount } = await executor.query('delete from audience_members where audience_id = $1', [id]);
   return rowCount ?? 0;
 }
 
-/** `from` null: all that is kept. */
+/** `from` null: from the first stored row. */
 type Range = { from: string | null; until: string; nowMs: number };
 
-/** @returns the users who did something; null: all of whom there is a fact */
+/** @returns the users with new facts; null for all users with facts */
 async function takeFacts(
   executor: Executor,
   { id, publisherId, rule }: Followed,
@@ -141,8 +142,8 @@ async function takeFacts(
 }
 
 /*
- * Who did it often enough is a member for so many days after the first of the last times that suffice: that the time
- * passes needs no run.
+ * A user with enough actions is a member for a number of days after the first of the last actions that suffice, so that
+ * expiry needs no run.
  */
 const joinSql = `
 with joined as (
@@ -156,7 +157,7 @@ with joined as (
 )
 select count(*) filter (where is_new)::int as count from joined`;
 
-/** @returns how many are new */
+/** @returns number of new members */
 async function join(executor: Executor, id: number, rule: Rule, users: readonly string[] | null): Promise<number> {
   const { times = 1, within_days: days } = rule;
   const keys = users === null ? null : uuids(users, (key) => key);
@@ -164,7 +165,7 @@ async function join(executor: Executor, id: number, rule: Rule, users: readonly 
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes what is too long ago for every rule. */
+/** Deletes facts that are too old for every rule. */
 export async function deleteOldFacts(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
     `delete from audience_facts f using audiences a

@@ -5,13 +5,13 @@ import type { ErrorDetail } from '../../platform/errors.ts';
 
 type NamedKind = Exclude<EventKind, 'own'>;
 
-/** What users did, beside own events; `outcome`: what their publisher says that they did. */
+/** Actions of users that rules can count, in addition to own events; `outcome`: reported by the publisher. */
 export const askedKinds = [
   ...(Object.keys(eventKinds) as EventKind[]).filter((kind): kind is NamedKind => kind !== 'own'),
   ...(['conversion', 'outcome'] as const),
 ];
 
-/** Longest time that a rule looks back (days). */
+/** Maximum time that a rule looks back, in days. */
 const maxDays = 180;
 
 /** Who is in an audience by what they did (docs/reference/users-and-privacy.md#audiences). */
@@ -49,7 +49,7 @@ export type Rule = Static<typeof ruleSchema>;
 
 const campaignFields = ['campaign_id', 'advertiser_id', 'category'] as const;
 
-/** What a rule's shape does not say. */
+/** Checks what the schema of a rule does not cover. */
 export const checkRule = (rule: Rule): ErrorDetail[] =>
   rule.event !== 'outcome'
     ? []
@@ -58,8 +58,8 @@ export const checkRule = (rule: Rule): ErrorDetail[] =>
       );
 
 /**
- * SQL of what users of a publisher did, as a rule counts it: rows of user_key and at. Voids take nothing back.
- * @param parameter adds a value and names its parameter
+ * SQL of the actions of a publisher's users that a rule counts: rows of user_key and at. Voids are not subtracted.
+ * @param parameter adds a value and returns its placeholder
  * @param written SQL condition on the transactions of rows
  */
 export function factsSql(

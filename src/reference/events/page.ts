@@ -7,7 +7,7 @@ import { renderCode } from '../site/highlight.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { renderDocsPage } from '../site/page.ts';
 
-/** An event of the catalogue; `payload` is its schema, in which nothing is a reference. */
+/** An event of the catalogue; `payload` is its schema without references. */
 export type ShownEvent = {
   name: string;
   title: string;
@@ -20,7 +20,7 @@ export type ShownEvent = {
 
 const noReferences = { paths: {} } as ApiDocument;
 
-/** The catalogue of events as a page: what each payload holds, and beside it a sample. */
+/** Page of the event catalogue: the fields of each payload, next to a sample. */
 export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAssets, isDemo: boolean): string =>
   renderDocsPage({
     title: 'Webhook events',

@@ -1,11 +1,14 @@
-/** A page of the guides: its address below /docs/guides, and its Markdown file from the root of the package. */
+/**
+ * A page of the guides: the last part of its path below /docs/guides, and its Markdown file relative to the package
+ * root.
+ */
 export type Guide = { slug: string; title: string; file: string };
 
 const guide = (slug: string, title: string): Guide => ({ slug, title, file: `docs/guides/${slug}.md` });
 const reference = (slug: string, title: string): Guide => ({ slug, title, file: `docs/reference/${slug}.md` });
 const document = (slug: string, title: string): Guide => ({ slug, title, file: `docs/${slug}.md` });
 
-/** Every page, in the order of the navigation; the first one is the entrance. */
+/** All pages in the order of the navigation. The first one is the start page. */
 export const guideGroups: readonly { title: string; guides: readonly Guide[] }[] = [
   {
     title: 'Start',
@@ -78,5 +81,5 @@ export const allGuides: readonly Guide[] = guideGroups.flatMap(({ guides }) => g
 
 export const guidesPath = '/docs/guides';
 
-/** Where the pictures of docs/images are. */
+/** Path of the pictures in docs/images. */
 export const picturesPath = '/docs/images';

@@ -4,10 +4,10 @@ import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import { renderCode } from '../site/highlight.ts';
 import { allGuides, guidesPath, picturesPath } from './guides.ts';
 
-/** What the snippets say instead of the documents' examples: the host, and keys only where all may see them. */
+/** Replacements for the examples in the documents: the host, and in the demo the keys. */
 export type Own = {
   publicUrl: string;
-  /** The keys of the examples work here. */
+  /** Whether the keys of the examples are valid here. */
   isDemo: boolean;
 };
 
@@ -16,12 +16,12 @@ type Section = { id: string; title: string; depth: number; text: string };
 
 export type Rendered = { title: string; markup: string; sections: Section[] };
 
-/** Hosts of the service in the documents; the reader's own takes their place. */
+/** Hosts of the service in the documents, which are replaced by the reader's own. */
 const exampleHosts = /http:\/\/localhost:8080|https:\/\/(?:offers\.example|perks\.example\.com)\b/g;
 
 /**
- * A Markdown document of ours as markup. Its own HTML is kept: only files of the package are rendered.
- * @param file its path from the root of the package, for its links
+ * Renders one of our Markdown documents. Its HTML is kept, because only files of the package are rendered.
+ * @param file path relative to the package root, to resolve links
  */
 export function renderMarkdown(markdown: string, file: string, { publicUrl, isDemo }: Own): Rendered {
   const sections: Section[] = [];
@@ -41,7 +41,7 @@ export function renderMarkdown(markdown: string, file: string, { publicUrl, isDe
       table({ header, rows }: Tokens.Table) {
         const row = (cells: Tokens.TableCell[], start: string, end: string) =>
           `<tr>${cells.map(({ tokens }) => start + this.parser.parseInline(tokens) + end).join('')}</tr>`;
-        // A heading without text would be read out as one.
+        // Screen readers would announce an empty heading.
         const headings = row(header, '<th scope="col">', '</th>').replaceAll('<th scope="col"></th>', '<td></td>');
         const head = `<thead>${headings}</thead>`;
         const body = `<tbody>${rows.map((cells) => row(cells, '<td>', '</td>')).join('')}</tbody>`;
@@ -61,27 +61,27 @@ export function renderMarkdown(markdown: string, file: string, { publicUrl, isDe
   return { title: sections[0]?.title ?? file, markup, sections };
 }
 
-/** As GitHub makes it, so that links between the documents work in both places. */
+/** Anchor of a heading as on GitHub, so that links between documents work in both places. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\- ]/gu, '')
     .replaceAll(' ', '-');
 
-/** A heading that repeats gets a number. */
+/** Numbers repeated headings. */
 function uniqueId(anchor: string, ids: Map<string, number>): string {
   const before = ids.get(anchor) ?? 0;
   ids.set(anchor, before + 1);
   return before === 0 ? anchor : `${anchor}-${before}`;
 }
 
-/** Where a link of a document leads here; null: to a file that is not served. */
+/** URL of a document's link on this site, or null for a file that is not served. */
 function addressOf(href: string, file: string): string | null {
   if (/^[a-z]+:|^#/.test(href)) return href;
   const [path = '', anchor] = href.split('#');
   const target = posix.join(posix.dirname(file), path);
   if (target.startsWith('docs/images/')) return `${picturesPath}/${posix.basename(target)}`;
-  const guide = allGuides.find((one) => one.file === target);
+  const guide = allGuides.find((candidate) => candidate.file === target);
   if (guide === undefined) return null;
   return `${guidesPath}/${guide.slug}${anchor === undefined ? '' : `#${anchor}`}`;
 }

@@ -13,7 +13,7 @@ import type { Own, Rendered } from './render.ts';
 
 const root = new URL('../../../', import.meta.url);
 
-/** Addresses, and what the search finds there: page, heading, text. */
+/** Entry of the search: URL, page, heading, text. */
 export type SearchRow = [href: string, page: string, heading: string, text: string];
 
 type GuideDeps = Own & { assets: DocsAssets };
@@ -47,7 +47,7 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
   return () => searchRows(renderedOf);
 }
 
-/** The libraries are loaded with the first page. */
+/** Loads the rendering libraries with the first page. */
 async function render(guide: Guide, own: Own): Promise<Rendered> {
   const { renderMarkdown } = await import('./render.ts');
   return renderMarkdown(await readFile(new URL(guide.file, root), 'utf8'), guide.file, own);
@@ -55,7 +55,7 @@ async function render(guide: Guide, own: Own): Promise<Rendered> {
 
 type PageParts = { guide: Guide; rendered: Rendered; assets: DocsAssets; isDemo: boolean };
 
-/** A guide as a page: the list of all guides, its text, and its headings. */
+/** Page of a guide: the list of all guides, its text, and its headings. */
 const renderGuidePage = ({ guide, rendered, assets, isDemo }: PageParts): string =>
   renderDocsPage({
     title: guide.title,
@@ -78,23 +78,23 @@ const navGroup = ({ title, guides }: (typeof guideGroups)[number], current: Guid
   </ul>`;
 
 function tableOfContents({ sections }: Rendered): Html {
-  const shown = sections.filter(({ depth }) => depth === 2);
-  if (shown.length < 2) return nothing;
+  const topics = sections.filter(({ depth }) => depth === 2);
+  if (topics.length < 2) return nothing;
   return html`
   <nav class="contents" aria-label="On this page">
     <p class="nav-title">On this page</p>
-    <ul>${shown.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
+    <ul>${topics.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
   </nav>`;
 }
 
-/** A row for each heading. */
+/** Returns a search entry for each heading. */
 async function searchRows(renderedOf: (guide: Guide) => Promise<Rendered>): Promise<SearchRow[]> {
   const rows: SearchRow[] = [];
   for (const guide of allGuides) {
     const { sections } = await renderedOf(guide);
     for (const { id, title, text } of sections)
       rows.push([`${guidesPath}/${guide.slug}#${id}`, guide.title, title, text]);
-    // Requests come in between.
+    // Let requests run in between.
     await setImmediate();
   }
   return rows;

@@ -4,16 +4,16 @@ import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters } from
 
 type Components = Record<'schemas' | 'responses' | 'parameters' | 'examples', Node>;
 
-/** Keywords whose values are data, not schemas. */
+/** Keywords whose values are data rather than schemas. */
 const dataKeywords = new Set(['default', 'const', 'enum', 'example', 'examples']);
 
 /**
- * Says once what an OpenAPI description says many times. A schema with a `title` becomes the component of that name, an
- * error answer that of its status, a repeated parameter that of its name. What validates requests is not touched.
- * @throws where two different schemas have the same title
+ * Extracts repeated parts of an OpenAPI description into components: each schema with a `title`, the error response of
+ * each status, and repeated parameters by name. Request validation is not affected.
+ * @throws if two different schemas have the same title
  */
 export function nameComponents<Document extends object>(document: Document): Document {
-  const { components: given, ...rest } = document as { components: Components } & Node;
+  const { components: existing, ...rest } = document as { components: Components } & Node;
   const named = new Map<string, Node>();
   const nameSchema = (schema: Node) => referenceTo(named, schema);
   const rewritten = Object.fromEntries(
@@ -22,11 +22,11 @@ export function nameComponents<Document extends object>(document: Document): Doc
       part === 'paths' || part === 'webhooks' ? rewrite(value, nameSchema) : value,
     ]),
   );
-  const shared = rewrite(given.schemas, nameSchema, true) as Node;
+  const shared = rewrite(existing.schemas, nameSchema, true) as Node;
   const paths = rewritten.paths as Record<string, Node>;
   const schemas = { ...shared, ...Object.fromEntries(named) } as Record<string, Node>;
   const components = {
-    ...given,
+    ...existing,
     schemas: sorted(schemas),
     responses: sorted({ ...nameErrorAnswers(paths), ...nameAnswers(paths) }),
     parameters: sorted(nameParameters(paths)),
@@ -37,13 +37,13 @@ export function nameComponents<Document extends object>(document: Document): Doc
 
 const sorted = (node: Node): Node => Object.fromEntries(Object.entries(node).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** @param isMap whether the keys are names of properties, not keywords */
+/** @param isMap whether the keys are property names rather than keywords */
 function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = false): unknown {
-  if (Array.isArray(value)) return value.map((one) => rewrite(one, nameSchema));
+  if (Array.isArray(value)) return value.map((item) => rewrite(item, nameSchema));
   if (!isNode(value)) return value;
-  const entries = Object.entries(value).map(([key, one]) => {
-    if (isMap) return [key, rewrite(one, nameSchema)];
-    return [key, dataKeywords.has(key) ? one : rewrite(one, nameSchema, key === 'properties')];
+  const entries = Object.entries(value).map(([key, child]) => {
+    if (isMap) return [key, rewrite(child, nameSchema)];
+    return [key, dataKeywords.has(key) ? child : rewrite(child, nameSchema, key === 'properties')];
   });
   const node = Object.fromEntries(entries.filter(([key]) => isMap || !isInternal(key))) as Node;
   if (isMap) return node;
@@ -51,18 +51,18 @@ function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = fal
   return typeof schema.title === 'string' ? nameSchema(schema) : schema;
 }
 
-/** The sentence of our own validation for a pattern. */
+/** Whether a key is internal to our validation. */
 const isInternal = (key: unknown): boolean => key === 'x-problem' || key === describedAs;
 
-/** What a schema is described as: it may validate the text of a number. */
+/** Schema for the description, which may differ from the one for validation: that may validate a number as text. */
 function describe(schema: Node, described: Node): Node {
-  const shown = schema[describedAs];
-  if (!isNode(shown)) return described;
+  const replacement = schema[describedAs];
+  if (!isNode(replacement)) return described;
   const { type: _type, pattern: _pattern, maxLength: _maxLength, ...rest } = described;
-  return { ...shown, ...rest };
+  return { ...replacement, ...rest };
 }
 
-/** A field with a default may be left out. */
+/** Makes fields with a default optional. */
 function withoutDefaulted(schema: Node): Node {
   const { required, properties } = schema as { required?: string[]; properties?: Record<string, Node> };
   if (!Array.isArray(required) || properties === undefined) return schema;
@@ -71,25 +71,28 @@ function withoutDefaulted(schema: Node): Node {
   return needed.length === 0 ? rest : { ...rest, required: needed };
 }
 
-/** A choice of literals as one `enum`, a plain value or null as one `type`. */
+/** Simplifies a union: literals become one `enum`, and a plain value or null becomes one `type`. */
 function simplify({ anyOf, ...rest }: Node): Node {
   if (!Array.isArray(anyOf)) return anyOf === undefined ? rest : { anyOf, ...rest };
   const choices = anyOf as Node[];
-  const isLiteral = (one: Node) => Array.isArray(one.enum) && Object.keys(one).length === 2;
+  const isLiteral = (choice: Node) => Array.isArray(choice.enum) && Object.keys(choice).length === 2;
   const [first = {}, second = {}] = choices;
-  if (choices.every((one) => isLiteral(one) && one.type === first.type))
-    return { type: first.type, enum: choices.flatMap((one) => one.enum), ...rest };
+  if (choices.every((choice) => isLiteral(choice) && choice.type === first.type))
+    return { type: first.type, enum: choices.flatMap((choice) => choice.enum), ...rest };
   if (choices.length === 2 && second.type === 'null' && typeof first.type === 'string' && !('enum' in first))
     return { ...first, type: [first.type, 'null'], ...rest };
   return { anyOf, ...rest };
 }
 
-/** Description and default belong to the place where a schema stands: they may differ from those of the component. */
-function referenceTo(named: Map<string, Node>, { title, default: preset, description, ...schema }: Node): Node {
+/**
+ * Replaces a schema by a reference. Description and default stay with the reference, because they may differ from those
+ * of the component.
+ */
+function referenceTo(schemas: Map<string, Node>, { title, default: preset, description, ...schema }: Node): Node {
   const name = String(title);
-  const known = named.get(name) ?? { ...schema, ...(description !== undefined && { description }) };
-  named.set(name, known);
-  const { description: general, ...first } = known;
+  const component = schemas.get(name) ?? { ...schema, ...(description !== undefined && { description }) };
+  schemas.set(name, component);
+  const { description: general, ...first } = component;
   if (!isDeepStrictEqual(first, schema)) throw new Error(`Two different schemas have the title ${name}.`);
   return {
     $ref: `#/components/schemas/${name}`,
@@ -100,16 +103,17 @@ function referenceTo(named: Map<string, Node>, { title, default: preset, descrip
 
 type Operation = { parameters?: Node[] };
 
-/** Says the parameters that all operations of a path have beside these operations, once. */
+/** Moves parameters that all operations of a path share to the path. */
 function sharePathParameters(paths: Record<string, Node>): void {
   for (const methods of Object.values(paths)) {
     const [first, ...rest] = Object.values(methods) as Operation[];
-    const isIn = (one: Node) => (operation: Operation) =>
-      operation.parameters?.some((other) => isDeepStrictEqual(one, other)) === true;
-    const shared = first?.parameters?.filter((one) => rest.every(isIn(one))) ?? [];
+    const isIn = (parameter: Node) => (operation: Operation) =>
+      operation.parameters?.some((other) => isDeepStrictEqual(parameter, other)) === true;
+    const shared = first?.parameters?.filter((parameter) => rest.every(isIn(parameter))) ?? [];
     if (rest.length === 0 || shared.length === 0) continue;
     for (const operation of [first as Operation, ...rest]) {
-      const own = operation.parameters?.filter((one) => !shared.some((other) => isDeepStrictEqual(one, other))) ?? [];
+      const own =
+        operation.parameters?.filter((parameter) => !shared.some((other) => isDeepStrictEqual(parameter, other))) ?? [];
       if (own.length > 0) operation.parameters = own;
       else delete operation.parameters;
     }

@@ -2,14 +2,14 @@ import type { Node } from './operation-components.ts';
 
 type Parameter = { $ref?: string; in: string; name: string; required?: boolean; example?: string | number | boolean };
 type Media = { schema: { $ref?: string }; example?: unknown; examples?: { demo: { $ref: string } } };
-type Answer = { $ref?: string; content?: Record<string, Media> };
+type ResponseObject = { $ref?: string; content?: Record<string, Media> };
 type Body = { content: Record<string, { example?: unknown }> };
 export type Operation = {
   operationId: string;
   security?: Record<string, string[]>[];
   parameters?: Parameter[];
   requestBody?: Body;
-  responses: Record<string, Answer>;
+  responses: Record<string, ResponseObject>;
 };
 type PathItem = { parameters?: Parameter[] } & { [method: string]: Operation };
 export type ApiDocument = {
@@ -17,13 +17,13 @@ export type ApiDocument = {
   paths: Record<string, PathItem>;
   components: {
     parameters: Record<string, Parameter>;
-    responses: Record<string, Answer>;
+    responses: Record<string, ResponseObject>;
     securitySchemes: Record<string, Node>;
     examples: Record<string, { value: unknown }>;
   };
 };
 
-/** Every operation of a document, by its id, with the parameters of its path. */
+/** All operations of a document by id, with the parameters of their path. */
 export const operationsById = ({ paths }: ApiDocument) =>
   new Map(
     Object.entries(paths).flatMap(([path, { parameters = [], ...methods }]) =>
@@ -34,7 +34,7 @@ export const operationsById = ({ paths }: ApiDocument) =>
     ),
   );
 
-/** The parameters of an operation, each without reference. */
+/** Parameters of an operation, with references resolved. */
 export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
   parameters.map(({ $ref, ...parameter }) =>
     $ref === undefined
@@ -42,7 +42,7 @@ export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: O
       : (components.parameters[$ref.slice('#/components/parameters/'.length)] as Parameter),
   );
 
-/** The body of an operation's example. */
+/** Body of an operation's example. */
 export const bodyExampleOf = ({ requestBody }: Operation): unknown =>
   requestBody?.content['application/json']?.example ?? requestBody?.content['text/csv']?.example;
 
@@ -55,9 +55,9 @@ export type ExampleRequest = {
 };
 
 /**
- * The call that an operation's example describes.
- * @param keys the API key for each security scheme; the first scheme of an operation that has one counts
- * @param values, body instead of the examples of the parameters that have these names
+ * Builds the call of an operation's example.
+ * @param keys API key by security scheme; the first scheme of the operation with a key is used
+ * @param values, body replace the examples of the parameters with these names, and of the body
  */
 export function exampleRequestOf(
   document: ApiDocument,
@@ -66,18 +66,18 @@ export function exampleRequestOf(
   values: Record<string, string> = {},
   body: unknown = bodyExampleOf(operation),
 ): ExampleRequest {
-  const given = parametersOf(document, operation).flatMap(({ in: place, name, example }) => {
+  const parameters = parametersOf(document, operation).flatMap(({ in: place, name, example }) => {
     const value = values[name] ?? example;
     return value === undefined ? [] : [{ place, name, value: String(value) }];
   });
-  const inPlace = (place: string) => given.filter((one) => one.place === place);
+  const inPlace = (place: string) => parameters.filter((parameter) => parameter.place === place);
   const url = inPlace('path').reduce(
     (text, { name, value }) => text.replace(`{${name}}`, encodeURIComponent(value)),
     path,
   );
   const query = new URLSearchParams(inPlace('query').map(({ name, value }): [string, string] => [name, value]));
-  const schemes = (operation.security ?? [{ bearer: [] }]).flatMap((one) => Object.keys(one));
-  const key = schemes.map((scheme) => keys[scheme]).find((one) => one !== undefined);
+  const schemes = (operation.security ?? [{ bearer: [] }]).flatMap((requirement) => Object.keys(requirement));
+  const key = schemes.map((scheme) => keys[scheme]).find((candidate) => candidate !== undefined);
   return {
     method: method.toUpperCase(),
     url: query.size === 0 ? url : `${url}?${query}`,

@@ -3,8 +3,8 @@ import { describedAs } from '../../platform/http/schemas.ts';
 import type { Node } from './operation-components.ts';
 
 /**
- * What an operation is called with in its example, by the names of its parameters. `live` names values that take their
- * place in the demo, by parameter or by place in the body: see `live-examples.ts`.
+ * Example values of an operation, by the names of its parameters. `live` names values that replace them in the demo, by
+ * parameter or by place in the body: see `live-examples.ts`.
  */
 type ExampleRequest = {
   path?: Record<string, string>;
@@ -15,9 +15,12 @@ type ExampleRequest = {
 };
 
 export type Examples = {
-  /** By operationId; `*`: values of parameters that an operation does not name itself. */
+  /** Requests by operationId; `*`: values of parameters for operations that don't have their own. */
   requests: Record<string, ExampleRequest>;
-  /** Bodies of 2xx answers, recorded by `npm run openapi`: by name of the schema, else `operationId status`. */
+  /**
+   * Bodies of 2xx responses, recorded by `npm run openapi`: by the name of the schema, otherwise by `operationId
+   * status`.
+   */
   answers: Record<string, unknown>;
 };
 
@@ -38,19 +41,21 @@ type Operation = {
   responses: Record<string, { content?: Media }>;
 };
 
-/** The example of each parameter, body and answer beside its schema; that of a named schema is a component. */
+/**
+ * Adds the examples of parameters, bodies and responses to their schemas; that of a named schema becomes a component.
+ */
 export function addExamples<Document extends { paths?: object; components?: object }>(
   document: Document,
   examples: Examples,
 ): Document {
   const paths = (document.paths ?? {}) as Record<string, Record<string, Operation>>;
-  const named = Object.entries(examples.answers).filter(([name]) => !name.includes(' '));
+  const namedAnswers = Object.entries(examples.answers).filter(([name]) => !name.includes(' '));
   return {
     ...document,
-    paths: mapValues(paths, (methods) => mapValues(methods, (one) => withExamples(one, examples))),
+    paths: mapValues(paths, (methods) => mapValues(methods, (operation) => withExamples(operation, examples))),
     components: {
       ...document.components,
-      examples: Object.fromEntries(named.map(([name, value]) => [name, { value }])),
+      examples: Object.fromEntries(namedAnswers.map(([name, value]) => [name, { value }])),
     },
   };
 }
@@ -71,9 +76,9 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
   return {
     ...operation,
     ...(parameters && {
-      parameters: parameters.map((one) => {
-        const example = exampleOf(one);
-        return example === undefined ? one : { ...one, example: typedExample(one, example) };
+      parameters: parameters.map((parameter) => {
+        const example = exampleOf(parameter);
+        return example === undefined ? parameter : { ...parameter, example: typedExample(parameter, example) };
       }),
     }),
     ...(requestBody &&
@@ -86,13 +91,14 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
       const name = (media.schema as Node | undefined)?.title;
       const $ref = `#/components/examples/${String(name)}`;
       const example = answers[`${operationId} ${status}`];
-      const shown = name === undefined ? example !== undefined && { example } : { examples: { demo: { $ref } } };
-      return { ...answer, content: { ...answer.content, 'application/json': { ...media, ...shown } } };
+      const exampleFields =
+        name === undefined ? example !== undefined && { example } : { examples: { demo: { $ref } } };
+      return { ...answer, content: { ...answer.content, 'application/json': { ...media, ...exampleFields } } };
     }),
   };
 }
 
-/** An example in the type that its parameter is described as. */
+/** Converts an example to the type in its parameter's description. */
 function typedExample({ schema }: Parameter, example: string): unknown {
   const { type } = (schema?.[describedAs] ?? schema ?? {}) as Node;
   if (type === 'integer') return Number(example);

@@ -6,42 +6,42 @@ export type Node = Record<string, unknown>;
 export const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-type Answer = Node & { description?: string; content?: Record<string, { schema: Node }> };
-type Operation = { parameters?: Node[]; responses: Record<string, Answer> };
+type ResponseObject = Node & { description?: string; content?: Record<string, { schema: Node }> };
+type Operation = { parameters?: Node[]; responses: Record<string, ResponseObject> };
 
-/** What is shorter (bytes of JSON) is not worth a reference. */
+/** Minimum size of a response for a reference, in bytes of JSON. */
 const minNamedBytes = 80;
 
 const errorSchemaRef = '#/components/schemas/Error';
 
-/** The operations of all paths. */
+/** Operations of all paths. */
 const operationsOf = (paths: Record<string, Node>): Operation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[]);
 
 /**
- * Replaces the error answers of the operations, which all have one form, by references to one for each status.
- * @returns those answers, by the names of the statuses; each names its error codes
+ * Replaces the error responses of the operations, which all have the same form, by references to one for each status.
+ * @returns those responses by status name; each lists its error codes
  */
 export function nameErrorAnswers(paths: Record<string, Node>): Node {
-  const named: Record<string, Answer> = {};
+  const components: Record<string, ResponseObject> = {};
   for (const { responses } of operationsOf(paths)) {
     for (const [status, answer] of Object.entries(responses)) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status;
-      // The generator gives every answer a JSON body.
+      // The generator gives every response a JSON body.
       if (/^(204|3..)$/.test(status)) delete answer.content;
       if (answer.content?.['application/json']?.schema.$ref !== errorSchemaRef) continue;
       const name = (STATUS_CODES[status] ?? status).replaceAll(' ', '');
-      named[name] = { description: describeError(status), content: answer.content };
+      components[name] = { description: describeError(status), content: answer.content };
       responses[status] = { $ref: `#/components/responses/${name}` };
     }
   }
-  return named;
+  return components;
 }
 
-/** Replaces answers that repeat by references. @returns those answers, by the schema of what they hold */
+/** Replaces repeated responses by references. @returns those responses, by the schema of their body */
 export function nameAnswers(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths);
-  const nameOf = (status: string, { content }: Answer): string | undefined => {
+  const nameOf = (status: string, { content }: ResponseObject): string | undefined => {
     const schema = content?.['application/json']?.schema.$ref;
     const name = content?.['image/png'] === undefined ? schema : 'Image';
     return typeof name === 'string' ? name.replace(/.*\//, '') + (status === '200' ? '' : status) : undefined;
@@ -56,13 +56,13 @@ export function nameAnswers(paths: Record<string, Node>): Node {
   return components;
 }
 
-/** `Not Found: not_found, …` */
+/** Description such as `Not Found: not_found, …`. */
 function describeError(status: string): string {
   const codes = Object.entries(errorCatalogue).filter(([, error]) => error.status === Number(status));
   return `${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
 }
 
-/** Replaces parameters that several operations have by references. @returns the parameters by name */
+/** Replaces parameters of several operations by references. @returns the parameters by name */
 export function nameParameters(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths).filter(({ parameters }) => parameters !== undefined) as Required<Operation>[];
   for (const operation of operations)
@@ -73,11 +73,13 @@ export function nameParameters(paths: Record<string, Node>): Node {
   const all = operations.flatMap(({ parameters }) => parameters.map((value) => ({ name: String(value.name), value })));
   const { components, references } = nameRepeated('parameters', all);
   for (const operation of operations)
-    operation.parameters = operation.parameters.map((one) => references.get(JSON.stringify(one)) ?? one);
+    operation.parameters = operation.parameters.map(
+      (parameter) => references.get(JSON.stringify(parameter)) ?? parameter,
+    );
   return components;
 }
 
-/** @returns what comes more than once, by its name, further forms of it numbered; and references to it by its JSON */
+/** @returns repeated values by name, with variants numbered, and references by the JSON of the value */
 function nameRepeated(section: string, all: { name: string | undefined; value: Node }[]) {
   const forms = new Map<string, { name: string | undefined; value: Node; uses: number }>();
   for (const { name, value } of all) {

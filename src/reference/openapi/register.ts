@@ -32,13 +32,13 @@ const securitySchemes = {
   },
 } as const;
 
-/** The OpenAPI 3.1 description of all routes that are registered from now on, and of the webhooks that are sent. */
+/** Registers the OpenAPI 3.1 description of all routes that are registered from now on, and of the webhooks. */
 export async function describeApi(app: App, publicUrl: string, webhooks: Record<string, object>): Promise<void> {
   const examples = readExamples();
   const contact = { name: 'Perkwire guides', url: `${publicUrl}${guidesPath}` };
   await app.register(swagger, {
     openapi: {
-      // The types of OpenAPI 3.0 and 3.1 are one union, in which webhooks of neither fit.
+      // The types of OpenAPI 3.0 and 3.1 are a union, and webhooks fit neither.
       ...({ webhooks } as object),
       openapi: '3.1.0',
       info: { title: 'Perkwire', version: '1.0.0', description, contact, license },

@@ -1,6 +1,6 @@
 type Tag = { name: string; description: string };
 
-/** The tags of the operations, in the order and the groups of the API reference. */
+/** Tags of the operations, in the order and groups of the API reference. */
 export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   {
     title: 'Show offers',
@@ -61,5 +61,5 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   },
 ];
 
-/** As OpenAPI lists them. */
+/** Tags in the format of OpenAPI. */
 export const tags: readonly Tag[] = tagGroups.flatMap((group) => group.tags);

@@ -2,26 +2,26 @@ import { type ApiDocument, operationsById, parametersOf } from '../openapi/examp
 import type { Node } from '../openapi/operation-components.ts';
 import { tagGroups } from '../openapi/tags.ts';
 
-type Found = ReturnType<typeof operationsById> extends Map<string, infer Value> ? Value : never;
+type OperationEntry = ReturnType<typeof operationsById> extends Map<string, infer Value> ? Value : never;
 type Parameter = ReturnType<typeof parametersOf>[number] & { description?: string; schema: Node };
-export type Answer = { status: string; description: string; schema: Node | null; example: unknown };
+export type ResponseDescription = { status: string; description: string; schema: Node | null; example: unknown };
 
-/** An operation with everything that its part of the reference shows; schemas may refer to components. */
-export type Described = Found & {
+/** An operation with everything that its part of the reference shows; schemas may contain references. */
+export type Described = OperationEntry & {
   id: string;
   summary: string;
   description: string;
   tag: string;
   parameters: Parameter[];
   body: { schema: Node; isRequired: boolean; example: unknown } | null;
-  answers: Answer[];
-  /** The key that it needs; null: none. */
+  answers: ResponseDescription[];
+  /** Required key, or null. */
   scheme: 'bearer' | 'operator' | null;
 };
 
 export type DescribedTag = { name: string; slug: string; description: string; operations: Described[] };
 
-/** What the pages are made of, and for whom. */
+/** Input of the pages. */
 export type Reader = {
   document: ApiDocument;
   /** By security scheme: keys of the demo, or the names that the reader's own take the place of. */
@@ -33,17 +33,17 @@ export type Reader = {
 const json = 'application/json';
 type Media = { schema: Node; example?: unknown; examples?: { demo: { $ref: string } } };
 
-/** What a reference names, and everything else as it is. */
+/** Resolves a reference; returns other schemas unchanged. */
 export function resolve(document: ApiDocument, { $ref, ...beside }: Node): Node {
   if (typeof $ref !== 'string') return beside;
-  let found: unknown = document;
-  for (const part of $ref.slice(2).split('/')) found = (found as Node)[part];
-  return { ...resolve(document, found as Node), ...beside };
+  let target: unknown = document;
+  for (const part of $ref.slice(2).split('/')) target = (target as Node)[part];
+  return { ...resolve(document, target as Node), ...beside };
 }
 
-/** All operations, by group and tag, in the order of the reference. */
+/** All operations by group and tag, in the order of the reference. */
 export function describeOperations(document: ApiDocument): { title: string; tags: DescribedTag[] }[] {
-  const all = [...operationsById(document).values()].map((found) => describe(document, found));
+  const all = [...operationsById(document).values()].map((entry) => describe(document, entry));
   return tagGroups.map(({ title, tags }) => ({
     title,
     tags: tags.map(({ name, description }) => ({
@@ -55,23 +55,23 @@ export function describeOperations(document: ApiDocument): { title: string; tags
   }));
 }
 
-function describe(document: ApiDocument, found: Found): Described {
+function describe(document: ApiDocument, entry: OperationEntry): Described {
   const { operationId, summary, description, tags, requestBody, security, responses } =
-    found.operation as typeof found.operation & {
+    entry.operation as typeof entry.operation & {
       summary: string;
       description: string;
       tags: string[];
       requestBody?: { required?: boolean; content: Record<string, Media> };
     };
   const [media] = Object.values(requestBody?.content ?? {});
-  const schemes = (security ?? [{ bearer: [] }]).flatMap((one) => Object.keys(one));
+  const schemes = (security ?? [{ bearer: [] }]).flatMap((requirement) => Object.keys(requirement));
   return {
-    ...found,
+    ...entry,
     id: operationId,
     summary,
     description,
     tag: tags[0] ?? '',
-    parameters: parametersOf(document, found.operation) as Parameter[],
+    parameters: parametersOf(document, entry.operation) as Parameter[],
     body: media
       ? { schema: media.schema, isRequired: requestBody?.required === true, example: exampleOf(document, media) }
       : null,
@@ -80,8 +80,8 @@ function describe(document: ApiDocument, found: Found): Described {
   };
 }
 
-function answerOf(document: ApiDocument, status: string, given: Node): Answer {
-  const { description = '', content = {} } = resolve(document, given) as {
+function answerOf(document: ApiDocument, status: string, reference: Node): ResponseDescription {
+  const { description = '', content = {} } = resolve(document, reference) as {
     description?: string;
     content?: Record<string, Media>;
   };

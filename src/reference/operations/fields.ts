@@ -4,21 +4,21 @@ import { isNode, type Node } from '../openapi/operation-components.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { resolve } from './described.ts';
 
-/** Deeper levels stand in the description file only. */
+/** Deeper levels are shown only in the description file. */
 const maxDepth = 5;
 
-/** `isOpen`: its members are shown at once. */
+/** `isOpen`: whether its members are expanded. */
 type Field = { name: string; schema: Node; isRequired: boolean; isOpen?: boolean; description?: string };
 
-/** The members of an object, or of the objects that a list holds. */
-export function fieldsOf(document: ApiDocument, given: Node, depth = 0): Html {
-  const schema = membersOf(document, given);
+/** List of the members of an object, or of the objects in a list. */
+export function fieldsOf(document: ApiDocument, node: Node, depth = 0): Html {
+  const schema = membersOf(document, node);
   if (schema === null || depth > maxDepth) return nothing;
   const required = (schema.required as string[] | undefined) ?? [];
   const properties = Object.entries(schema.properties as Record<string, Node>);
   const isOnly = properties.length === 1;
-  return html`<ul class="fields">${properties.map(([name, one]) =>
-    fieldOf(document, { name, schema: one, isRequired: required.includes(name), isOpen: isOnly }, depth),
+  return html`<ul class="fields">${properties.map(([name, property]) =>
+    fieldOf(document, { name, schema: property, isRequired: required.includes(name), isOpen: isOnly }, depth),
   )}</ul>`;
 }
 
@@ -44,9 +44,9 @@ export function fieldOf(
   </li>`;
 }
 
-/** The object that a schema describes, be it the element of a list or one of several forms. */
-function membersOf(document: ApiDocument, given: Node): Node | null {
-  const { properties, items, anyOf, ...rest } = resolve(document, given);
+/** Object that a schema describes, possibly as the element of a list or as one of several variants. */
+function membersOf(document: ApiDocument, node: Node): Node | null {
+  const { properties, items, anyOf, ...rest } = resolve(document, node);
   if (isNode(properties)) return Object.keys(properties).length === 0 ? null : { ...rest, properties };
   if (isNode(items)) return membersOf(document, items);
   for (const form of (anyOf as Node[] | undefined) ?? []) {
@@ -56,15 +56,17 @@ function membersOf(document: ApiDocument, given: Node): Node | null {
   return null;
 }
 
-/** `string or null`, `array of objects`. */
-function typeOf(document: ApiDocument, given: Node): string {
-  const { type, properties, items, anyOf, enum: values, const: value } = resolve(document, given);
+/** Type in words, such as `string or null` or `array of objects`. */
+function typeOf(document: ApiDocument, node: Node): string {
+  const { type, properties, items, anyOf, enum: values, const: value } = resolve(document, node);
   if (type === undefined && isNode(properties)) return 'object';
   if (Array.isArray(anyOf)) return [...new Set((anyOf as Node[]).map((form) => typeOf(document, form)))].join(' or ');
   const sample = value ?? (values as unknown[] | undefined)?.[0];
   const names = (Array.isArray(type) ? type : [type ?? (sample === undefined ? 'any' : typeof sample)]) as string[];
-  const named = names.map((one) => (one === 'array' && isNode(items) ? `array of ${typeOf(document, items)}` : one));
-  return named.join(' or ');
+  const typeNames = names.map((name) =>
+    name === 'array' && isNode(items) ? `array of ${typeOf(document, items)}` : name,
+  );
+  return typeNames.join(' or ');
 }
 
 const words: Record<string, string> = {
@@ -77,18 +79,19 @@ const words: Record<string, string> = {
   default: 'default:',
 };
 
-/** A choice of values, limits and default, as one line. */
+/** Choices, limits and default in one line. */
 function limitsOf(document: ApiDocument, schema: Node): Html {
   const items = isNode(schema.items) ? resolve(document, schema.items) : {};
   const values = (schema.enum ?? items.enum ?? []) as unknown[];
   const limits = Object.entries(words).flatMap(([keyword, text]) => {
     const limit = schema[keyword];
     const isTold = typeof limit === 'number' ? Math.abs(limit) < Number.MAX_SAFE_INTEGER : limit !== undefined;
-    return isTold && limit !== null ? [html`<span>${text} <code>${shown(limit)}</code></span> `] : [];
+    return isTold && limit !== null ? [html`<span>${text} <code>${formatValue(limit)}</code></span> `] : [];
   });
   if (values.length === 0 && limits.length === 0) return nothing;
-  const choice = values.map((one) => html`<code>${shown(one)}</code> `);
+  const choice = values.map((value) => html`<code>${formatValue(value)}</code> `);
   return html`<p class="limits">${choice.length > 0 && html`<span>One of ${choice}</span> `}${limits}</p>`;
 }
 
-const shown = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value));
+const formatValue = (value: unknown): string =>
+  typeof value === 'string' && value !== '' ? value : JSON.stringify(value);

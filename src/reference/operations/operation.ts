@@ -2,12 +2,12 @@ import { type Html, html, nothing, trusted } from '../../platform/http/html.ts';
 import { exampleRequestOf } from '../openapi/example-request.ts';
 import { renderCode } from '../site/highlight.ts';
 import { inlineText } from '../site/inline-text.ts';
-import type { Answer, Described, Reader } from './described.ts';
+import type { Described, Reader, ResponseDescription } from './described.ts';
 import { fieldOf, fieldsOf } from './fields.ts';
 import { samplesOf } from './samples.ts';
 import { tryForm } from './try-form.ts';
 
-/** An operation: what it takes and answers, and beside it the call in several languages. */
+/** An operation: its parameters and responses, next to the call in several languages. */
 export const renderOperation = (operation: Described, reader: Reader): Html => html`
 <section class="operation" id="${operation.id}">
   <div class="about">
@@ -42,11 +42,11 @@ const access = {
 const placeNames: Record<string, string> = { path: 'Path', query: 'Query', header: 'Headers' };
 
 function parameterList({ parameters }: Described, place: string, { document }: Reader): Html {
-  const shown = parameters.filter((one) => one.in === place);
-  if (shown.length === 0) return nothing;
+  const placed = parameters.filter((parameter) => parameter.in === place);
+  if (placed.length === 0) return nothing;
   return html`
     <h3>${placeNames[place]}</h3>
-    <ul class="fields">${shown.map(({ name, schema, required, description }) =>
+    <ul class="fields">${placed.map(({ name, schema, required, description }) =>
       fieldOf(document, { name, schema, isRequired: required === true, ...(description && { description }) }),
     )}</ul>`;
 }
@@ -56,7 +56,7 @@ const bodyFields = ({ body }: Described, { document }: Reader): Html =>
     ? nothing
     : html`<h3>Body${!body.isRequired && html` <small>optional</small>`}</h3>${fieldsOf(document, body.schema)}`;
 
-function answerItem({ status, description, schema }: Answer, { document }: Reader): Html {
+function answerItem({ status, description, schema }: ResponseDescription, { document }: Reader): Html {
   const isError = /^[45]/.test(status);
   const fields = schema === null || isError ? nothing : fieldsOf(document, schema);
   const head = html`<code class="${isError ? 'error' : 'ok'}">${status}</code> <span>${inlineText(description)}</span>`;
@@ -78,14 +78,14 @@ function codeSamples(operation: Described, { document, keys, publicUrl, isDemo }
     </div>`;
 }
 
-/** The first answer that is no error and has an example. */
+/** First successful response with an example. */
 function exampleAnswer({ answers }: Described, { isDemo }: Reader): Html {
-  const shown = answers.find(({ status, example }) => status.startsWith('2') && example !== undefined);
-  if (shown === undefined) return nothing;
-  const text = JSON.stringify(shown.example, null, 2);
+  const success = answers.find(({ status, example }) => status.startsWith('2') && example !== undefined);
+  if (success === undefined) return nothing;
+  const text = JSON.stringify(success.example, null, 2);
   return html`
     <div class="example">
-      <p class="language">Answer ${shown.status}</p>
+      <p class="language">Answer ${success.status}</p>
       ${trusted(renderCode(text, 'json', isDemo))}
     </div>`;
 }

@@ -9,7 +9,7 @@ import { referencePath, tagPath } from './paths.ts';
 type Groups = ReturnType<typeof describeOperations>;
 type Parts = { reader: Reader; assets: DocsAssets };
 
-/** How to call the API, and all operations. */
+/** Home page of the reference: how to call the API, and a list of all operations. */
 export function renderReferenceHome({ reader, assets }: Parts): string {
   const groups = describeOperations(reader.document);
   const { info, components } = reader.document;
@@ -54,10 +54,10 @@ const tagCard = (tag: DescribedTag): Html => html`
     )}</ul>
   </section>`;
 
-/** The operations of a tag, one below the other. @returns null where there is no such tag */
+/** Page with the operations of a tag. @returns null if there is no such tag */
 export function renderTagPage(slug: string, { reader, assets }: Parts): string | null {
   const groups = describeOperations(reader.document);
-  const tag = groups.flatMap(({ tags }) => tags).find((one) => one.slug === slug);
+  const tag = groups.flatMap(({ tags }) => tags).find((candidate) => candidate.slug === slug);
   if (tag === undefined) return null;
   const content = html`
     <header class="intro"><h1>${tag.name}</h1><p>${tag.description}</p></header>

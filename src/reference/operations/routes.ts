@@ -12,7 +12,7 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Outside the demo, keys are the reader's own, which take the place of these. */
+/** Placeholders outside of the demo, which the reader replaces by their own keys. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**

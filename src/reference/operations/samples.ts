@@ -2,7 +2,7 @@ import type { ExampleRequest } from '../openapi/example-request.ts';
 
 export type Sample = { name: string; language: string; text: string };
 
-/** A call in the languages of the reference, each as a program that runs as it stands. */
+/** Samples of a call in the languages of the reference, each a complete program. */
 export const samplesOf = (request: ExampleRequest, baseUrl: string): Sample[] => {
   const call: Call = { ...request, url: `${baseUrl}${request.url}`, body: bodyOf(request) };
   return [
@@ -14,7 +14,7 @@ export const samplesOf = (request: ExampleRequest, baseUrl: string): Sample[] =>
   ];
 };
 
-/** `body`: undefined where there is none; a text is no JSON. */
+/** `body`: undefined without a body; a string if it is not JSON. */
 type Call = Omit<ExampleRequest, 'payload'> & { body: object | string | undefined };
 
 function bodyOf({ payload, headers }: ExampleRequest): Call['body'] {
@@ -28,16 +28,18 @@ const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replac
 const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 function curl({ method, url, headers, body }: Call): string {
-  const named = Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${headerName(name)}: ${value}`)}`);
+  const headerArguments = Object.entries(headers).map(
+    ([name, value]) => `-H ${shellQuote(`${headerName(name)}: ${value}`)}`,
+  );
   const verb = method === 'GET' ? '' : `-X ${method} `;
   const data = [
     ...(typeof body === 'string' ? [`--data-binary ${shellQuote(body)}`] : []),
     ...(typeof body === 'object' ? [`-d ${shellQuote(pretty(body))}`] : []),
   ];
-  return [`curl ${verb}${shellQuote(url)}`, ...named, ...data].join(' \\\n  ');
+  return [`curl ${verb}${shellQuote(url)}`, ...headerArguments, ...data].join(' \\\n  ');
 }
 
-/** `content-type` → `Content-Type` */
+/** Converts `content-type` to `Content-Type`. */
 const headerName = (name: string): string => name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
 
 function typescript({ method, url, headers, body }: Call): string {
@@ -56,7 +58,7 @@ function typescript({ method, url, headers, body }: Call): string {
   return `const response = await fetch(${quote(url)}${options});\nconsole.log(response.status, await response.text());`;
 }
 
-/** JSON as a literal of TypeScript: keys without quotes where they need none. */
+/** Formats JSON as a TypeScript literal, with unquoted keys where possible. */
 const plainKeys = (value: unknown): string => pretty(value).replace(/^(\s*)"([a-z_]\w*)":/gim, '$1$2:');
 
 function python({ method, url, headers, body }: Call): string {
@@ -76,9 +78,9 @@ function python({ method, url, headers, body }: Call): string {
 }
 
 const without =
-  (given: string) =>
+  (excluded: string) =>
   (name: string): boolean =>
-    name !== given;
+    name !== excluded;
 
 const pythonLiteral = (value: unknown): string =>
   literal(value, { open: '{', close: '}', colon: ': ', words: { true: 'True', false: 'False', null: 'None' } });
@@ -87,23 +89,25 @@ const phpLiteral = (value: unknown): string => literal(value, { open: '[', close
 
 type Dialect = { open: string; close: string; colon: string; words: Record<string, string> };
 
-/** A JSON value as a literal of another language. */
+/** Formats a JSON value as a literal of another language. */
 function literal(value: unknown, dialect: Dialect): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object' || value === null) return dialect.words[String(value)] ?? String(value);
   const parts = Array.isArray(value)
-    ? value.map((one) => literal(one, dialect))
-    : Object.entries(value).map(([name, one]) => `${quote(name)}${dialect.colon}${literal(one, dialect)}`);
+    ? value.map((item) => literal(item, dialect))
+    : Object.entries(value).map(([name, item]) => `${quote(name)}${dialect.colon}${literal(item, dialect)}`);
   const [open, close] = Array.isArray(value) ? ['[', ']'] : [dialect.open, dialect.close];
   if (parts.length === 0) return dialect.open === '[' && !Array.isArray(value) ? 'new stdClass()' : `${open}${close}`;
   return `${open}\n    ${indent(parts.join(',\n'), '    ')},\n${close}`;
 }
 
 function php({ method, url, headers, body }: Call): string {
-  const named = Object.entries(headers).map(([name, value]) => `        ${quote(`${headerName(name)}: ${value}`)},`);
+  const headerLines = Object.entries(headers).map(
+    ([name, value]) => `        ${quote(`${headerName(name)}: ${value}`)},`,
+  );
   const lines = [
     ...(method === 'GET' ? [] : [`    CURLOPT_CUSTOMREQUEST => ${quote(method)},`]),
-    ...(named.length === 0 ? [] : ['    CURLOPT_HTTPHEADER => [', ...named, '    ],']),
+    ...(headerLines.length === 0 ? [] : ['    CURLOPT_HTTPHEADER => [', ...headerLines, '    ],']),
     ...(typeof body === 'string' ? [`    CURLOPT_POSTFIELDS => ${JSON.stringify(body)},`] : []),
     ...(typeof body === 'object'
       ? [`    CURLOPT_POSTFIELDS => json_encode(${indent(phpLiteral(body), '    ')}),`]
@@ -131,13 +135,13 @@ function go({ method, url, headers, body }: Call): string {
     'answer, _ := io.ReadAll(response.Body)',
     'fmt.Println(response.Status, string(answer))',
   ];
-  const start = ['package main', '', 'import (', ...imports.map((one) => `\t"${one}"`), ')', '', 'func main() {'];
+  const start = ['package main', '', 'import (', ...imports.map((path) => `\t"${path}"`), ')', '', 'func main() {'];
   return [...start, ...lines.map((line) => `\t${line}`), '}'].join('\n');
 }
 
 const failure = ['if err != nil {', '\tpanic(err)', '}'];
 
-/** Lines of an object literal of headers; none where there are no headers. */
+/** Lines of an object literal of headers; empty without headers. */
 function objectOf(
   open: string,
   headers: Record<string, string>,
@@ -145,6 +149,6 @@ function objectOf(
   close: string,
   keep: (name: string) => boolean = () => true,
 ): string[] {
-  const named = Object.entries(headers).filter(([name]) => keep(name));
-  return named.length === 0 ? [] : [open, ...named.map(([name, value]) => `  ${entry({ name, value })},`), close];
+  const selected = Object.entries(headers).filter(([name]) => keep(name));
+  return selected.length === 0 ? [] : [open, ...selected.map(([name, value]) => `  ${entry({ name, value })},`), close];
 }

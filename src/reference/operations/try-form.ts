@@ -3,12 +3,12 @@ import type { Described, Reader } from './described.ts';
 
 type Parameter = Described['parameters'][number];
 
-/** The call with fields to fill in, sent by the script of the page to this service. */
+/** Form to make the call, which the script of the page sends to this service. */
 export function tryForm({ id, method, path, parameters, body, scheme }: Described, { keys, isDemo }: Reader): Html {
   const own = scheme === 'operator' ? 'operator' : 'key';
   const isShown = ({ required, example }: Parameter) => required === true || example !== undefined;
-  const shown = parameters.filter(isShown);
-  const further = parameters.filter((one) => !isShown(one));
+  const visible = parameters.filter(isShown);
+  const further = parameters.filter((parameter) => !isShown(parameter));
   const key = scheme === null ? undefined : keys[scheme];
   return html`
     <details class="try" hidden>
@@ -23,13 +23,13 @@ export function tryForm({ id, method, path, parameters, body, scheme }: Describe
           }>
         </label>`
         }
-        ${shown.map((one) => parameterField(one))}
+        ${visible.map((parameter) => parameterField(parameter))}
         ${
           further.length > 0 &&
           html`
         <details>
           <summary>Optional parameters</summary>
-          <div class="further">${further.map((one) => parameterField(one))}</div>
+          <div class="further">${further.map((parameter) => parameterField(parameter))}</div>
         </details>`
         }
         ${

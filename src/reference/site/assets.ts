@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { immutable, loadStaticText, type StaticText, sendStaticText } from '../../platform/http/static-text.ts';
 
-/** Addresses that hold hashes of the contents. */
+/** URLs of assets, which contain content hashes. */
 export type DocsAssets = { styles: readonly string[]; scripts: readonly string[] };
 
 const root = new URL('../../../', import.meta.url);

@@ -1,7 +1,7 @@
 import { type Html, trusted } from '../../platform/http/html.ts';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
 
-/** A description of the API as markup: `code`, **strong** and [links](/docs); everything else is text. */
+/** Renders an API description: `code`, **strong** and [links](/docs); everything else is plain text. */
 export const inlineText = (text: string): Html =>
   trusted(
     escapeHtml(text)

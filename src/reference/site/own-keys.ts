@@ -1,6 +1,6 @@
 import { type Html, html } from '../../platform/http/html.ts';
 
-/** Keys of the demo in the documents, and what stands there until a reader names his own in the browser. */
+/** Demo keys in the documents, and their placeholders until readers enter their own in the browser. */
 const exampleKeys: Record<string, { own: string; placeholder: string }> = {
   'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
   'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },
@@ -8,7 +8,7 @@ const exampleKeys: Record<string, { own: string; placeholder: string }> = {
 };
 const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
 
-/** Markup of a snippet with a place for the keys of the reader. Those of the demo work there as they are. */
+/** Adds placeholders for the reader's keys to a snippet. In the demo, its keys stay, because they work there. */
 export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
   isDemo
     ? escaped
@@ -17,7 +17,7 @@ export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
         return `<span data-own="${own}">${placeholder}</span>`;
       });
 
-/** Filled in and read by the script alone: what is typed here is stored in the browser only. */
+/** Form for the reader's keys, used only by the script: the keys are stored only in the browser. */
 export const ownKeysForm: Html = html`
 <details class="own" hidden>
   <summary>Your key in the snippets</summary>

@@ -5,7 +5,7 @@ import { type StaticText, sendStaticText } from '../../platform/http/static-text
 import type { DocsAssets } from './assets.ts';
 import { ownKeysForm } from './own-keys.ts';
 
-/** Where the index of the search is. */
+/** Path of the search index. */
 export const searchPath = '/docs/search.json';
 
 const areas = [
@@ -19,16 +19,16 @@ type Parts = {
   area: (typeof areas)[number]['name'];
   assets: DocsAssets;
   isDemo: boolean;
-  /** The list at the side, without its frame. */
+  /** List at the side, without its frame. */
   navigation: Html;
   content: Html;
-  /** Beside the content. */
+  /** Column next to the content. */
   aside?: Html;
-  /** The content has a column of code. */
+  /** Whether the content has a column of code. */
   isWide?: boolean;
 };
 
-/** A page of the documentation: top bar with search, a list at the side, the content. */
+/** A documentation page: top bar with search, a list at the side, and the content. */
 export const renderDocsPage = ({ title, area, assets, isDemo, navigation, content, aside, isWide }: Parts): string =>
   html`<!doctype html>
 <html lang="en">
@@ -71,7 +71,7 @@ const topBar = (area: Parts['area']): Html => html`
   </nav>
 </header>`;
 
-/** Styles, scripts and pictures are our own files only. */
+/** Allows only our own styles, scripts and pictures. */
 const pageHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -87,7 +87,7 @@ const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** With an ETag: asked for again, answered 304. */
+/** Caching with an ETag: repeated requests get 304. */
 export const caching = 'no-cache';
 
 export const sendDocsPage = (request: FastifyRequest, reply: FastifyReply, page: StaticText): Promise<FastifyReply> =>

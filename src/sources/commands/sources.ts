@@ -37,7 +37,7 @@ export const events: Run = async (call) => {
     call.out.data(event);
     const { received_at: at, type, name, result, refusal, effects, notes } = event;
     const what = [
-      ...effects.map((one) => `${one.kind} ${one.name}: ${one.result}`),
+      ...effects.map((effect) => `${effect.kind} ${effect.name}: ${effect.result}`),
       ...notes.map((note) => `${note.path}: ${note.reason}`),
     ].join(', ');
     call.out.line(`${at}  ${[type, name].filter(Boolean).join(' ')}  ${result}  ${refusal ?? what}`.trimEnd());

@@ -7,7 +7,7 @@ import type { SourceSettings } from '../settings.ts';
 
 const names = ['traits', 'group_traits', 'audiences', 'events'] as const;
 
-/** Mappings as lines: `trait = attribute`, or a name alone where both are the same. */
+/** Mappings as lines: `trait = attribute`, or a single name if both are the same. */
 const linesOf = (mapping: Readonly<Record<string, string>>): string =>
   Object.entries(mapping)
     .map(([from, to]) => (from === to ? from : `${from} = ${to}`))
@@ -35,7 +35,7 @@ export function settingsToForm({
   };
 }
 
-/** The settings that were typed, unchecked. `secret` undefined: it stays. */
+/** Reads the typed settings, unchecked. `secret` undefined: unchanged. */
 export function readSettings(fields: Fields) {
   const [traits, groupTraits, audiences, events] = names.map((name) => mappingOf(fields.text(name)));
   const outcomes = Object.entries(events ?? {}).map(([event, to]) => {
@@ -89,7 +89,7 @@ export function settingsFields(form: FormBuilder, hasSecret: boolean): Html {
     )}`;
 }
 
-/** The mapping in words, one sentence for each of its entries. */
+/** Describes the mapping in words, one sentence for each entry. */
 export function inWords({ traits, group_traits, audiences, events, create_audiences }: SourceSettings): Html {
   const sentences = [
     ...Object.entries(traits).map(([from, to]) => tHtml('sources.traitBecomes', { from, to })),

@@ -22,7 +22,7 @@ const path = '/settings/sources';
 
 type Services = Shell & { management: ManagementClient; secretBox: SecretBox };
 
-/** What Segment and RudderStack tell of users: what becomes of it, and what became of the last events. */
+/** Pages of sources: the mapping of events from Segment and RudderStack, and the results of the latest ones. */
 export function sourcePages(app: App, services: Services): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'admin', (context) => sourcesPage(services, context));
@@ -33,11 +33,11 @@ async function save(services: Services, context: PublisherContext, fields: Field
   const { settings, secret } = readSettings(fields);
   const errors = checkValue(sourceInput, { ...settings, ...(secret !== undefined && { secret }) });
   if (errors.length > 0) {
-    const shown = errors.map(({ path: at, message }) => {
+    const fieldErrors = errors.map(({ path: at, message }) => {
       const [, name = '', entry] = at.split('/');
       return { path: `/${name}`, message: entry === undefined ? message : `${entry}: ${message}` };
     });
-    return sourcesPage(services, context, { typed: typedValues(formOf(context.request)), errors: shown });
+    return sourcesPage(services, context, { typed: typedValues(formOf(context.request)), errors: fieldErrors });
   }
   await services.management.write(context, (work) => saveSource(work, services.secretBox, settings, secret));
   return { to: context.path(path), done: t('sources.saved') };
