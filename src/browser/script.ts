@@ -1,26 +1,28 @@
 import { loadStaticText, type StaticText } from '../platform/http/static-text.ts';
 
-/** A file for browsers; `path`: its immutable URL. */
+/** A file for browsers; `path` is its immutable URL. */
 export type BrowserFile = StaticText & { path: string };
 
 /**
- * Outputs of `npm run build:sdk`: the web SDK, exit intent and the template of pages that draw their unit themselves
- * beside it; the offerwall in a page and as a page; the advertisers' conversion tag under its two names.
+ * Outputs of `npm run build:sdk`: the web SDK, exit intent, and the template of pages that draw their unit themselves;
+ * the offerwall within a page and as a page; the advertisers' conversion tag under its two names.
  */
 export type ScriptName = 'launcher' | 'exit' | 'impl' | 'perkswall' | 'offerwall' | 'conversion' | 'omnisdk';
 
-/** Correct from `src` and from `dist`. */
+/** Works from `src` and from `dist`. */
 const fileUrl = (file: string): URL => new URL(`../../dist/sdk/${file}`, import.meta.url);
 
-/** As it stands within a string of a script. */
+/** Escapes a URL for use in a string of a script. */
 const quoted = (url: string): string => url.replace(/["'`\\$<]/g, encodeURIComponent).replaceAll("'", '%27');
 
-/** What all units share: style sheet, defaults. @returns null when it is not built (`npm run build:sdk`) */
+/**
+ * Loads the style sheet and defaults that all units share. @returns null if the file is not built (`npm run build:sdk`)
+ */
 export const loadUnitFile = (): Promise<BrowserFile | null> => loadFile('unit', 'json');
 
 /**
- * A script, with the service's own URL and that of the units' file inserted.
- * @returns null when it is not built (`npm run build:sdk`)
+ * Loads a script and inserts the service's URL and that of the unit file.
+ * @returns null if the script is not built (`npm run build:sdk`)
  */
 export async function loadScript(name: ScriptName, publicUrl: string): Promise<BrowserFile | null> {
   const unit = await loadUnitFile();

@@ -25,42 +25,42 @@ export type AdOptions = {
   hostShows: boolean;
 };
 
-/** Offers on their way. */
+/** A load of offers in progress. */
 export type Loading = {
-  /** Equal for equal requests, or for equal responses that the page passed. */
+  /** Equal for equal requests, or for equal responses passed by the page. */
   key: string;
-  /** The page passed the response. */
+  /** Whether the page passed the response. */
   given: boolean;
   result: Promise<boolean>;
-  /** Show them as soon as they are there. */
+  /** Whether to show the offers as soon as they are loaded. */
   show: boolean;
-  /** The unit was closed meanwhile. */
+  /** Whether the unit was closed meanwhile. */
   closed: boolean;
 };
 
-/** What the methods of one unit share. */
+/** State that the methods of a unit share. */
 export type AdState = AdOptions & {
   session: OfferSession | null;
   loading: Loading | null;
-  /** The unit starts by itself, but has not yet. */
+  /** Whether the unit starts by itself, but has not started yet. */
   startPending: boolean;
-  /** `ads_found` was emitted for the offers of this page, and no unit of them has ended. */
+  /** Whether `ads_found` was emitted for the offers of this page, and none of their units has ended. */
   announced: boolean;
-  /** The next `reload()` changes nothing, because `setApiResponse` shows by itself. */
+  /** Whether the next `reload()` is ignored, because `setApiResponse` shows the offers itself. */
   ignoreReload: boolean;
-  /** The last fetch failed, which was reported. */
+  /** Whether the last fetch failed and the failure was reported. */
   failed: boolean;
-  /** Problems that were emitted. */
+  /** Problems that were emitted already. */
   reported: Set<string>;
-  /** Null where none is kept: the unit has none of its own, ended, or is not embedded. */
+  /** Reserved space; null if the unit reserves none, has ended, or is not embedded. */
   space: Space | null;
-  /** The perks of earlier pages' sessions that were asked to be confirmed, by session id. */
+  /** Perks of earlier pages' sessions whose confirmation was requested, by session id. */
   earlier: Record<string, UspState>;
-  /** Null where no show is pending. */
+  /** Cancels the pending show; null if none is pending. */
   cancelAutoShow: (() => void) | null;
-  /** The page removed the unit, and no other was shown since. */
+  /** Whether the page removed the unit, and no other was shown since then. */
   lost: boolean;
-  /** Events of the page before the offers were there; null when they are. */
+  /** Events of the page before the offers were loaded; null afterwards. */
   early: EarlyEvents | null;
 };
 
@@ -91,13 +91,13 @@ export function reportError({ emitter }: AdState, err: unknown): false {
   return false;
 }
 
-/** Emits an error the first time. */
+/** Emits an error unless it was emitted before. */
 export function reportOnce(ad: AdState, err: SdkError): void {
   if (!ad.reported.has(err.message)) reportError(ad, err);
   ad.reported.add(err.message);
 }
 
-/** Emits what is wrong with the configuration, as one event. @throws SdkError invalid_parameter */
+/** Reads the configuration and emits its problems as one event. @throws SdkError invalid_parameter */
 export function setupOf(ad: AdState): Setup {
   const { problems, ...setup } = readSetup(ad.source, ad.scriptBase);
   if (problems.length > 0) reportOnce(ad, new SdkError('invalid_parameter', problems.join(' ')));
@@ -105,7 +105,7 @@ export function setupOf(ad: AdState): Setup {
   return { ...setup, storageKey: ad.mounted ? `${accountId}:${placement}` : String(accountId) };
 }
 
-/** Replaces the session by one of this response. @returns whether it has offers. @throws SdkError */
+/** Replaces the session by one with this response. @returns whether it has offers. @throws SdkError */
 export function startSession(
   ad: AdState,
   setup: Setup,
@@ -141,7 +141,7 @@ export function startSession(
   });
   confirmEarly(ad);
   const count = answer.offers.length;
-  // Offers for another user or placement are others.
+  // Offers for another user or placement must be announced again.
   if (before !== null && !looks.given && requesterOf(before.user) !== requesterOf(ad.session.user))
     ad.announced = false;
   announce(ad, count, config.prefetch === true ? { response: raw } : null, answer.experiments);
@@ -152,7 +152,7 @@ export function startSession(
   return count > 0;
 }
 
-/** Confirms the perks whose confirmation came before them. */
+/** Confirms the perks if their confirmation was requested before the offers were loaded. */
 function confirmEarly(ad: AdState): void {
   const { early, session } = ad;
   ad.early = null;
@@ -178,8 +178,8 @@ export function stopAutoShow(ad: AdState): void {
 }
 
 /**
- * Shows the session by itself, unless it was shown before. The theme's delay counts from the call that asked for the
- * offers (`calledAtMs`), so that it passes while they are fetched.
+ * Shows the session by itself unless it was shown before. The theme's delay starts with the call that requested the
+ * offers (`calledAtMs`), so that it runs while they are fetched.
  */
 export function scheduleShow(ad: AdState, config: AdConfig, calledAtMs: number): void {
   const { session } = ad;
@@ -201,9 +201,9 @@ export function open(ad: AdState): void {
   removePrefetched(ad.session.storageKey);
   // The page may have changed meanwhile where and how it wants the unit.
   const { config } = checkConfig(ad.source.config);
-  const wanted = embeddedOf(config, ad.session.answer.settings.embedded);
-  if (wanted && !findElement(wanted)) {
-    openWhenDrawn(ad, wanted);
+  const target = embeddedOf(config, ad.session.answer.settings.embedded);
+  if (target && !findElement(target)) {
+    openWhenDrawn(ad, target);
     return;
   }
   ad.session.config = config;
@@ -217,8 +217,8 @@ export function open(ad: AdState): void {
   }
 }
 
-/** Opens the unit when the page has drawn its element. */
-function openWhenDrawn(ad: AdState, wanted: string | Element, report = true): void {
+/** Opens the unit when its element is in the page. */
+function openWhenDrawn(ad: AdState, target: string | Element, report = true): void {
   const openAgain = (): void => {
     try {
       open(ad);
@@ -227,37 +227,37 @@ function openWhenDrawn(ad: AdState, wanted: string | Element, report = true): vo
       reportError(ad, err);
     }
   };
-  ad.cancelAutoShow = waitForTarget(wanted, openAgain, () => {
+  ad.cancelAutoShow = waitForTarget(target, openAgain, () => {
     stopAutoShow(ad);
     releaseSpace(ad);
-    if (report) reportError(ad, new SdkError('render_error', `There is no element ${String(wanted)}.`));
+    if (report) reportError(ad, new SdkError('render_error', `There is no element ${String(target)}.`));
   });
 }
 
-/** The page removed the unit, as Turbo and htmx do when they replace the body: shows it in the element's successor. */
+/** Shows a unit that the page removed in the element's successor, as after Turbo and htmx have replaced the body. */
 function remount(ad: AdState): void {
   const { session } = ad;
   ad.lost = true;
   ad.announced = false;
   releaseSpace(ad);
-  const wanted = session && embeddedOf(session.config, session.answer.settings.embedded);
-  if (!wanted) return;
+  const target = session && embeddedOf(session.config, session.answer.settings.embedded);
+  if (!target) return;
   stopAutoShow(ad);
-  openWhenDrawn(ad, wanted, false);
-  if (findElement(wanted)?.isConnected) {
+  openWhenDrawn(ad, target, false);
+  if (findElement(target)?.isConnected) {
     stopAutoShow(ad);
     open(ad);
     ad.announced = true;
   }
 }
 
-/** Keeps space for a unit that is embedded in an element, and shows by itself. */
+/** Reserves space for a unit that is embedded in an element and shows by itself. */
 export function reserveSpace(ad: AdState): void {
   const { config } = checkConfig(ad.source.config);
-  const wanted = embeddedOf(config, config.settings?.embedded as Embedded);
-  if (ad.space?.wanted !== wanted) releaseSpace(ad);
-  if (ad.space === null && wanted && showsItself(ad, config))
-    ad.space = keepSpace(wanted, `${config.accountId}:${requestBody(config, ad.source.user).placement}`);
+  const target = embeddedOf(config, config.settings?.embedded as Embedded);
+  if (ad.space?.wanted !== target) releaseSpace(ad);
+  if (ad.space === null && target && showsItself(ad, config))
+    ad.space = keepSpace(target, `${config.accountId}:${requestBody(config, ad.source.user).placement}`);
 }
 
 export function releaseSpace(ad: AdState): void {
@@ -265,7 +265,7 @@ export function releaseSpace(ad: AdState): void {
   ad.space = null;
 }
 
-/** Moves the unit to the element that the page names now. @throws SdkError */
+/** Moves the unit to the element that the page currently names. @throws SdkError */
 export function moveUnit(ad: AdState): void {
   if (!ad.session?.unit) return;
   const { answer, config } = ad.session;

@@ -31,7 +31,7 @@ import { createUsp } from './usp/usp.ts';
 export function createUnit(options: AdOptions): AdUnit & {
   startWhen: (scheduled: (start: () => void) => void) => void;
   start: (isLate?: boolean) => void;
-  /** Starts again where the page has been replaced since. */
+  /** Starts again if the page has been replaced since. */
   restart: (isReplaced?: boolean) => void;
 } {
   const ad: AdState = createAdState(options);
@@ -39,7 +39,7 @@ export function createUnit(options: AdOptions): AdUnit & {
   ad.early = rememberEvents(['ad:confirm', source.config.settings?.usp_confirmation_event]);
   let { body } = document;
   const reported = (err: unknown): false => reportError(ad, err);
-  /** Runs a method; what it throws becomes an event. */
+  /** Runs a method and turns exceptions into events. */
   const guarded = <Value>(work: () => Value): Value | false => {
     try {
       return work();
@@ -47,7 +47,7 @@ export function createUnit(options: AdOptions): AdUnit & {
       return reported(err);
     }
   };
-  /** A page that calls a method before its unit has started does not wait for the start. */
+  /** Starts the unit unless a method of it was called before. */
   const start = (isLate = false): void => {
     if (ad.startPending && isConfigured(source.config, isLate)) init().catch(reported);
   };
@@ -107,7 +107,7 @@ export function createUnit(options: AdOptions): AdUnit & {
   };
 }
 
-/** Shows the offers of the session once more, or the next ones where there are none. */
+/** Shows the offers of the session again, or the next ones if there are none. */
 function showAgain(ad: AdState): void {
   const isIgnored = ad.ignoreReload;
   ad.ignoreReload = false;
@@ -124,11 +124,11 @@ async function refresh(ad: AdState): Promise<boolean> {
   return loading;
 }
 
-/** `isLate`: the page has configured the unit after it had loaded, and hears what is missing. */
+/** `isLate`: the page has configured the unit after it was loaded, so it is told what is missing. */
 const isConfigured = (config: AdConfig, isLate: boolean): boolean =>
   isLate ? Object.keys(config).length > 0 : config.accountId !== undefined;
 
-/** Whatever is on its way is not shown. */
+/** Cancels pending shows and loads. */
 function cancel(ad: AdState): void {
   stopAutoShow(ad);
   releaseSpace(ad);
@@ -136,7 +136,7 @@ function cancel(ad: AdState): void {
   if (ad.loading !== null) Object.assign(ad.loading, { show: false, closed: true });
 }
 
-/** Takes over what the page configures, and loads. @returns whether there are offers */
+/** Applies the page's configuration, and loads offers. @returns whether there are offers */
 async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): Promise<boolean> {
   const { source, emitter } = ad;
   const calledAtMs = performance.now();
@@ -150,20 +150,20 @@ async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): P
   const { config } = checkConfig(source.config);
   if (config.autoLoad === false) return isReady(ad);
   reserveSpace(ad);
-  const found = await load(ad);
+  const hasOffers = await load(ad);
   moveUnit(ad);
   scheduleShow(ad, config, calledAtMs);
-  return found;
+  return hasOffers;
 }
 
-/** Without events and beacons. */
+/** Removes the unit without events and beacons. */
 function destroy(ad: AdState): void {
   stopAutoShow(ad);
   ad.startPending = false;
-  ad.loading = null; // its response is ignored
+  ad.loading = null; // its response will be ignored
   if (ad.session !== null) disposeSession(ad.session);
   ad.session = null;
-  // A confirmation that is under way is still sent when the page is left.
+  // A confirmation in progress is still sent when the page is left.
   for (const usp of Object.values(ad.earlier)) if (isOpen(usp)) usp.removeListeners();
   ad.earlier = {};
   releaseSpace(ad);
@@ -171,7 +171,7 @@ function destroy(ad: AdState): void {
   ad.early = null;
 }
 
-/** A unit beside that of the page, which it takes what it is not given from. */
+/** Creates an additional unit, which inherits missing settings from that of the page. */
 export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
   const { user: ownUser, ...own } = Object(given) as AdMountConfig;
   const { autoLoad: _load, autoShow: _show, targetElement: _target, containerId: _id, ...shared } = Object(page.config);
@@ -204,16 +204,19 @@ export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, sc
   return unit;
 }
 
-/** Confirms what the unit shows, and what earlier pages of the tab stored. @throws SdkError */
+/** Confirms the shown perks, and those stored by earlier pages of the tab. @throws SdkError */
 async function confirmAll(ad: AdState): Promise<boolean> {
-  const shown = ad.session?.usp;
+  const usp = ad.session?.usp;
   const stored = storedPerks(ad, setupOf(ad));
-  const open = shown ? [shown, ...stored] : stored;
+  const open = usp ? [usp, ...stored] : stored;
   if (open.length === 0) throw new SdkError('usp_error', 'There is no session to confirm.');
   return (await Promise.all(open.map(confirm))).every(Boolean);
 }
 
-/** The DOM event confirms them, too: on a later page, such as that of the order's status, no unit may show them. */
+/**
+ * Listens for the DOM event that confirms stored sessions, because later pages, such as the order status, may show no
+ * unit.
+ */
 function listenForStoredSessions(ad: AdState): void {
   const setup = setupOf(ad);
   for (const { confirmationEvent } of findStoredSessions(setup.storageKey, setup.user)) {
@@ -225,12 +228,12 @@ function listenForStoredSessions(ad: AdState): void {
   }
 }
 
-/** The perks of this tab's stored sessions: of the one that the unit shows, and of those of earlier pages. */
+/** Perks of this tab's stored sessions: the shown one, and those of earlier pages. */
 const storedPerks = (ad: AdState, { api, storageKey, user }: Setup): UspState[] =>
   findStoredSessions(storageKey, user).map((stored) => {
     const { sessionId } = stored;
-    const shown = ad.session?.usp;
-    if (shown?.sessionId === sessionId) return shown;
+    const current = ad.session?.usp;
+    if (current?.sessionId === sessionId) return current;
     const onChange = (): void => void (usp.closed && storeSession(storageKey, user, stored, false));
     ad.earlier[sessionId] ??= createUsp({ ...stored, api, emit: ad.emitter.emit, onChange });
     const usp = ad.earlier[sessionId];

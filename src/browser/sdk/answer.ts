@@ -6,16 +6,16 @@ import type { AdConfig, Answer, Creative, Defaults, Offer } from './types.ts';
 
 type Fields = Record<string, unknown>;
 
-/** English, inserted by the build (scripts/build-sdk.ts). */
+/** English texts, inserted by the build (scripts/build-sdk.ts). */
 declare const UNIT_OFFER: { cta_yes: string; cta_no: string };
 
-/** Where an offer words none. */
+/** Default texts of an offer's answers. */
 export const defaultAnswers = UNIT_OFFER;
 
 /**
  * Makes a response of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.
- * Accepts the JSON text, the whole response, or its `data`. Offers without a usable click URL are left out.
- * @throws SdkError server_error when it is no such response
+ * Accepts the JSON text, the whole response, or its `data`. Drops offers without a usable click URL.
+ * @throws SdkError server_error if it is not such a response
  */
 export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults): Answer {
   const raw = typeof given === 'string' ? parse(given) : given;
@@ -116,17 +116,17 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
-/** Undoes the server's HTML escaping of macro values once, because everything becomes text nodes here. */
+/** Reverts the server's HTML escaping of macro values once, because everything becomes text nodes here. */
 const plain = (value: unknown): string =>
   textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
 
-/** An absolute http(s) URL, or "". */
+/** Returns an absolute http(s) URL, or "". */
 export function urlOf(value: unknown): string {
   const text = textOf(value);
   return /^https?:\/\//i.test(text) && parseUrl(text) ? text : '';
 }
 
-/** A sentence for each member of `given` that `known` has not, or has with another type. `path`: of `given`. */
+/** Returns a sentence for each member of `given` that is missing in `known` or has another type. `path`: of `given`. */
 export const strangersIn = (known: object, given: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(given)), ([name, value]) => {
     const base = (known as Fields)[name];
@@ -135,12 +135,15 @@ export const strangersIn = (known: object, given: unknown, path: string): string
     return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
   });
 
-/** A deep copy of `base` with those values of `over` that have the same type. */
+/** Deep copy of `base` with the values of `over` that have the same type. */
 function overlay<Base extends object>(base: Base, over: unknown): Base {
   const given = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]): [string, unknown] => {
-    const wanted = given[key];
-    return [key, typeof value === 'object' ? overlay(value, wanted) : typeof wanted === typeof value ? wanted : value];
+    const override = given[key];
+    return [
+      key,
+      typeof value === 'object' ? overlay(value, override) : typeof override === typeof value ? override : value,
+    ];
   });
   return objectOf(entries) as Base;
 }

@@ -5,10 +5,10 @@ import { toJson } from './json.ts';
 import { callError } from './policy.ts';
 import { tryCall } from './try-call.ts';
 
-/** Deadline of a call, response body included. */
+/** Deadline of a call, including the response body. */
 export const callTimeoutMs = 10_000;
 
-/** `selected`: campaign ids; `campaigns`: of a wrapped session with coupon codes. */
+/** `selected`: campaign ids; `campaigns`: campaigns of a wrapped session with coupon codes. */
 export type SessionView = { status: string } & AdEventPayloads['usp_confirmed'];
 
 /** Campaign ids. */
@@ -19,7 +19,7 @@ export type Api = {
   select: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
   updateSelection: (sessionId: string, change: SelectionChange, pubUserId: string) => Promise<unknown>;
   session: (sessionId: string, pubUserId: string) => Promise<SessionView>;
-  /** `change`: what is selected and unselected before. */
+  /** `change`: selection to send before. */
   wrap: (sessionId: string, pubUserId: string, change?: SelectionChange) => Promise<SessionView>;
 };
 
@@ -55,7 +55,7 @@ export function createApi(base: string, accountId: string): Api {
 }
 
 /**
- * One call, which goes on when the page unloads.
+ * Makes a call that continues when the page unloads.
  * @throws SdkError
  */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
@@ -74,7 +74,7 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
   throw new SdkError('server_error', `The service answered ${status}${reason}.`, status);
 }
 
-/** `content`: the parsed body, undefined where it is not JSON. */
+/** `content`: the parsed body; undefined if it is not JSON. */
 async function exchange(url: string, init: RequestInit): Promise<{ status: number; ok: boolean; content: unknown }> {
   try {
     const response = await fetch(url, init);

@@ -4,9 +4,9 @@ import { withRetries } from './retry.ts';
 import type { Offer } from './types.ts';
 
 export type Beacons = {
-  /** `pixel` and `adv_pixel_url`, once for each offer. */
+  /** Sends `pixel` and `adv_pixel_url`, once for each offer. */
   impression: (offer: Offer) => void;
-  /** One of the offer's `beacons`, once; an answer that the page injected may lack it. */
+  /** Sends one of the offer's `beacons`, once; a response passed by the page may lack it. */
   send: (name: keyof Offer['beacons'], offer: Offer) => void;
   /** Ids of the offers whose impression was sent. */
   seenOfferIds: ReadonlySet<number>;
@@ -28,7 +28,7 @@ export function createBeacons(
     sentUrls.add(url);
     withRetries(() => sendOnce(url, origin)).catch(onFailure);
   };
-  /** As an image, which its host counts by its own cookies; what the host answers does not matter. */
+  /** Loads an image, which its host counts with its own cookies; the response does not matter. */
   const loadPixel = (url: string): void => {
     if (url === '') return;
     const image = new Image();
@@ -48,7 +48,7 @@ export function createBeacons(
   };
 }
 
-/** The service's status can be read; of other hosts only a network failure can be observed. */
+/** Sends a beacon. The status is readable only for the service; for other hosts only a network failure is. */
 async function sendOnce(url: string, origin: string): Promise<void> {
   const mode = new URL(url).origin === origin ? 'cors' : 'no-cors';
   let response: Response;

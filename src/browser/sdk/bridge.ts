@@ -12,21 +12,21 @@ type HostWindow = Window & {
 };
 
 export type Bridge = {
-  /** To React Native, whose apps hear every event. @returns whether it is there */
+  /** Posts to React Native, whose apps receive every event. @returns whether it exists */
   message: (event: EventName, payload: object) => boolean;
-  /** To React Native, and to the first other host that is there. @returns whether any is there */
+  /** Posts to React Native, and to the first other host. @returns whether there is any */
   post: (event: EventName, payload: object) => boolean;
-  /** Whether any host is there. */
+  /** Whether there is a host. */
   isThere: () => boolean;
-  /** Runs when a host is ready that was not there from the start. */
+  /** Runs when a host becomes ready that did not exist at the start. */
   onReady: (work: () => void) => void;
 };
 
 const readyEvent = 'flutterInAppWebViewPlatformReady';
 
 /**
- * Calls are wrapped in `tryCall`: a host app that fails must not stop the unit. Flutter does not tell which handlers an
- * app registered: `oldPage`, a page that uses the old names, means that its app does, too.
+ * Creates a bridge. Calls are wrapped in `tryCall`, because a failing host app must not stop the unit. Flutter does not
+ * reveal which handlers an app registered: `oldPage`, a page with the old names, means that its app uses them, too.
  */
 export function createBridge(host: HostWindow, oldPage = false): Bridge {
   const [name, otherName] = oldPage ? [handlerNames[1], handlerNames[0]] : handlerNames;
@@ -36,7 +36,7 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
     const call = async (handler = ''): Promise<unknown> => flutter()?.callHandler?.(handler, event, payload);
     call(name)
       .catch(() => call(otherName))
-      // Not ready yet: such a call was never received.
+      // The host is not ready yet, so the call was not received.
       .catch(() => host.addEventListener(readyEvent, () => void call(name).catch(() => {}), { once: true }));
   }
 
@@ -72,5 +72,5 @@ const webkitOf = (host: HostWindow) => {
   return handlers && handlerNames.map((name) => handlers[name]).find((handler) => handler !== undefined);
 };
 
-/** The method's name: methods of a Java object must be called on that object. */
+/** Name of the method; methods of a Java object must be called on that object. */
 const androidOf = (host: HostWindow) => handlerNames.find((name) => typeof host.Android?.[name] === 'function');

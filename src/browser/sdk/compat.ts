@@ -1,17 +1,17 @@
 /*
- * Stand-ins for what the oldest supported web views lack: those of iOS 12, and of Android 5 with Chromium 60
- * (docs/guides/web.md#browsers). The check of the built scripts (test/browser/sdk/engines) names them.
+ * Replacements for features that the oldest supported web views lack: those of iOS 12, and of Android 5 with Chromium
+ * 60 (docs/guides/web.md#browsers). The check of the built scripts (test/browser/sdk/engines) lists them.
  */
 
-/** A style sheet: constructed, which a strict policy of the page allows, or its text where that is impossible. */
+/** A style sheet: constructed, which strict policies of pages allow, or its text if that is impossible. */
 export type Style = CSSStyleSheet | string;
 
-/** Nonce of the tag that loaded this script; lets style elements pass the page's policy. */
+/** Nonce of the tag that loaded this script, so that style elements pass the page's policy. */
 const nonce = (document.currentScript as HTMLScriptElement | null)?.nonce;
 
 export const canConstructStyles = 'adoptedStyleSheets' in document;
 
-/** Chromium before 81 fails requests with `keepalive` and a JSON body; this member is there since 86. */
+/** Chromium before 81 fails requests with `keepalive` and a JSON body; this member exists since 86. */
 export const canKeepAlive = 'replaceChildren' in document;
 
 export const createStyle = async (css: string): Promise<Style> =>
@@ -49,11 +49,11 @@ export function parseUrl(text: string): URL | null {
   }
 }
 
-/** Query text of names and values. */
+/** Query string of names and values. */
 export const queryText = (entries: readonly (readonly [string, unknown])[]): string =>
   entries.map((entry) => entry.map((part) => encodeURIComponent(String(part))).join('=')).join('&');
 
-/** AbortSignal.timeout, as the member `signal` of a request; without AbortController a request has no limit. */
+/** AbortSignal.timeout as the member `signal` of a request; without AbortController a request has no limit. */
 export function timeLimit(limitMs: number): { signal?: AbortSignal } {
   if (typeof AbortController !== 'function') return {};
   if ('timeout' in AbortSignal) return { signal: AbortSignal.timeout(limitMs) };
@@ -68,7 +68,7 @@ export function setChildren(element: Element, ...children: (Node | string)[]): v
   element.append(...children);
 }
 
-/** Listens to an event. @returns a function that ends it */
+/** Adds an event listener. @returns a function that removes it */
 export function on(
   target: EventTarget,
   name: string,
@@ -79,12 +79,12 @@ export function on(
   return () => target.removeEventListener(name, work, options);
 }
 
-/** A function that calls all of these. */
+/** Combines functions into one. */
 export const all = (works: readonly (() => void)[]) => (): void => {
   for (const work of works) work();
 };
 
-/** Opens a dialog; web views before iOS 15.4 get a box of the same look, over a shade that keeps the page away. */
+/** Opens a dialog. Web views before iOS 15.4 get a box that looks the same, over a backdrop that blocks the page. */
 export function openDialog(dialog: HTMLDialogElement, isModal: boolean, shadeClass = ''): void {
   if (typeof dialog.showModal === 'function') {
     if (isModal) dialog.showModal();
@@ -101,7 +101,7 @@ export function openDialog(dialog: HTMLDialogElement, isModal: boolean, shadeCla
   dialog.parentNode?.insertBefore(shade, dialog);
 }
 
-/** Closes a dialog that `openDialog` opened, and tells its listeners. */
+/** Closes a dialog that `openDialog` opened, and notifies its listeners. */
 export function closeDialog(dialog: HTMLDialogElement): void {
   if (typeof dialog.close === 'function') {
     dialog.close();

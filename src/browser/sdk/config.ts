@@ -2,13 +2,13 @@ import { objectOf } from './compat.ts';
 import { tryCall } from './try-call.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** What a unit is configured by; read anew for each load, because pages change their globals. */
+/** Configuration of a unit, read again for each load, because pages change their globals. */
 export type Source = { config: AdConfig; user: UserPayload };
 
 /** Globals of the page that belong to the SDK. */
 export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
 
-/** The globals of the page, created where it has none that can be used. `onConfig`: `AdConfig` was assigned. */
+/** Globals of the page, created if it has no usable ones. `onConfig`: called when `AdConfig` was assigned. */
 export function pageSource(page: Page, onConfig: () => void): Source {
   let assigned = page.AdConfig;
   const get = (): AdConfig | undefined => assigned;
@@ -16,7 +16,7 @@ export function pageSource(page: Page, onConfig: () => void): Source {
     assigned = value;
     onConfig();
   };
-  // Not where the page declared it with `var`.
+  // Impossible if the page declared it with `var`.
   tryCall(() => Object.defineProperty(page, 'AdConfig', { configurable: true, enumerable: true, get, set }));
   return {
     get config() {
@@ -33,7 +33,7 @@ export function pageSource(page: Page, onConfig: () => void): Source {
   };
 }
 
-/** The types of each member of `AdConfig`. */
+/** Type of each member of `AdConfig`. */
 const memberTypes: Record<keyof AdConfig, string> = {
   accountId: 'string',
   autoLoad: 'boolean',
@@ -61,7 +61,7 @@ const memberTypes: Record<keyof AdConfig, string> = {
   consent: 'boolean string number',
 };
 
-/** The members that can be used, and a sentence for each that cannot. */
+/** Returns the valid members, and a sentence for each invalid one. */
 export function checkConfig(given: AdConfig): { config: AdConfig; problems: string[] } {
   const problems: string[] = [];
   const entries = Object.entries(Object(given)).filter(([name, value]) => {

@@ -5,20 +5,20 @@ import type { Callback, Emit, Listener } from './types.ts';
 
 export type Emitter = {
   emit: Emit;
-  /** Delivers what found neither a callback nor a host app so far. */
+  /** Delivers events that found neither a callback nor a host app so far. */
   flush: () => void;
 };
 
-/** Events that wait for someone to hear them (count). */
+/** Maximum number of waiting events. */
 const maxWaitingEvents = 50;
 
-/** How often, and how many times in all, a page without host looks for one. */
+/** Interval and maximum number of checks for a host app. */
 const lookMs = 250;
 const maxLooks = 60;
 
 /**
- * Delivers each event once: to the page's callback, or where there is none to the host app by its bridge. What the
- * callback throws becomes an `error` event, once. `extra`: further members of every payload.
+ * Delivers each event once: to the page's callback, or without one to the host app by its bridge. An exception of the
+ * callback becomes an `error` event, once. `extra`: further members of every payload.
  */
 export function createEmitter(callbackOf: () => Callback | undefined, bridge: Bridge, extra: object = {}): Emitter {
   const waiting: AdEventArguments[] = [];
@@ -26,7 +26,7 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
   let timer: ReturnType<typeof setInterval> | undefined;
   let looks = 0;
 
-  /** A host app may become ready later, with or without an event that tells it. */
+  /** Keeps an event, because a host app may become ready later, with or without an event that announces it. */
   const wait = (event: AdEventArguments): void => {
     if (waiting.length < maxWaitingEvents) waiting.push(event);
     if (timer === undefined) timer = setInterval(look, lookMs);
@@ -45,7 +45,7 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
 
   const emit: Emit = (event, members) => {
     const payload = { ...members, ...extra };
-    // A policy blocks each image and each beacon alike: one error tells it.
+    // A policy blocks all images and beacons of an origin, so report it once.
     const { kind, message = '' } = payload as Partial<AdEventPayloads['error']>;
     if (kind === 'blocked' && blocked.size === blocked.add(message).size) return undefined;
     const callback = callbackOf();

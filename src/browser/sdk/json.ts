@@ -1,6 +1,6 @@
 /**
- * JSON text of a value. Libraries such as Prototype.js give arrays, strings and numbers a `toJSON` that
- * `JSON.stringify` would call: theirs is passed over. @throws where the value is cyclic
+ * JSON text of a value. Ignores the `toJSON` that libraries such as Prototype.js add to arrays, strings and numbers,
+ * and that `JSON.stringify` would call. @throws if the value is cyclic
  */
 export const toJson = (value: unknown): string =>
   JSON.stringify(value, function (this: Record<string, unknown>, key, converted: unknown) {

@@ -1,7 +1,7 @@
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
-/** Older spellings of the web SDK's names, all in one place; each is the same object under another name. */
+/** Old spellings of the web SDK's names, all in this file; each refers to the same object as the new name. */
 
 const oldGlobals = [
   ['Adpx', 'Ad'],
@@ -9,11 +9,11 @@ const oldGlobals = [
   ['AdpxUser', 'AdUser'],
 ] as const;
 
-/** Names under which a host app may have registered its handler, the new one first. */
+/** Names under which a host app may have registered its handler, the new name first. */
 export const handlerNames = ['adCallback', 'adpxCallback'] as const;
 
 /**
- * An Android app whose dialog holds the page: dismissed when the unit has ended, or when there is nothing to show.
+ * Dismisses the dialog of an Android app that contains the page, when the unit has ended or there is nothing to show.
  * @returns whether the app is one
  */
 export function dismiss(app: Partial<Record<string, unknown>> | undefined, event: EventName): boolean {
@@ -26,21 +26,21 @@ export const isDialogApp = (app: Partial<Record<string, unknown>> | undefined): 
 
 type DialogApp = { dialogDismiss: () => void };
 
-/** The launcher under the name of pages that draw their unit themselves. */
+/** Whether the script is the launcher for pages that draw their unit themselves, by its name. */
 export const isNativeScript = (script: Document['currentScript']): boolean =>
   /\/launcher\.native\b/.test((script as HTMLScriptElement | null)?.src ?? '');
 
 /** Parameters of a landing page's URL that may hold the click id. */
 export const clickParams = ['click_id', 'adpx_click_id'];
 
-/** The fingerprint of a user payload under any of its names. */
+/** Fingerprint in a user payload, under any of its names. */
 export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad_fp ?? user.adpx_fp ?? user.fingerprint;
 
-/** The theme that a user payload or a configuration names. */
+/** Theme in a user payload or a configuration. */
 export const themeIdOf = ({ themeId, theme_id }: { themeId?: unknown; theme_id?: unknown }): unknown =>
   themeId ?? theme_id;
 
-/** An offer of an answer with old field names, under the new ones too. */
+/** Adds the new names to an offer with old field names. */
 export const withNewOfferNames = (offer: Record<string, unknown>): Record<string, unknown> => ({
   wallet_enabled: offer.perkswallet_enabled,
   is_loyalty: offer.is_loyaltyboost,
@@ -65,7 +65,7 @@ export function installOldNames(page: Record<string, unknown>): boolean {
         },
       });
     } catch {
-      // The page declared it with `var`, so it cannot become an accessor.
+      // The page declared it with `var`, so that it can't become an accessor.
       page[old] = page[name];
     }
   }

@@ -21,8 +21,8 @@ import { loadUnitFile } from './unit/unit-file.ts';
 import { loadWords } from './words.ts';
 
 /**
- * Fetches offers, unless those of the same request, or those that the page passed, are there or on their way. `fresh`:
- * fetches in any case.
+ * Fetches offers unless those of the same request, or those passed by the page, are loaded or being loaded. `fresh`:
+ * always fetches.
  * @returns whether there are offers
  */
 export async function load(ad: AdState, fresh = false): Promise<boolean> {
@@ -39,7 +39,7 @@ export async function load(ad: AdState, fresh = false): Promise<boolean> {
   });
 }
 
-/** Shows the offers, which are fetched where there are none yet; while one is shown, the next. @throws SdkError */
+/** Shows the offers, fetching them if necessary; if one is shown already, shows the next. @throws SdkError */
 export function show(ad: AdState): void {
   if (ad.loading === null && ad.session === null && !ad.failed) void load(ad);
   if (ad.loading !== null) ad.loading.show = true;
@@ -47,7 +47,7 @@ export function show(ad: AdState): void {
   else if (ad.session !== null) open(ad);
 }
 
-/** Takes a response that was fetched elsewhere; a fetch in flight is ignored. @returns whether it has offers */
+/** Takes a response that was fetched elsewhere; a running fetch is ignored. @returns whether it has offers */
 export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> {
   return begin(ad, (setup) => {
     const key = keyOf(raw);
@@ -58,7 +58,7 @@ export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> 
   });
 }
 
-/** Calls that come together share one load; null: what is there will do. */
+/** Starts a load, which simultaneous calls share. `choose` returns null if the current offers are sufficient. */
 async function begin(ad: AdState, choose: (setup: Setup) => Loading | null): Promise<boolean> {
   try {
     const loading = choose(setupOf(ad));
@@ -82,28 +82,28 @@ function start(ad: AdState, setup: Setup, request: Request): Loading {
   return loading;
 }
 
-/** Starts the session once its offers and the unit's file are there, unless a later load took its place. */
+/** Starts the session when its offers and the unit file are loaded, unless a later load has replaced it. */
 async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
   const { config, base } = setup;
   const { key, given } = loading;
   const calledAtMs = performance.now();
-  /** What stands in `ad.loading` until another load takes its place, or the unit is destroyed. */
+  /** Value of `ad.loading` until another load replaces it, or the unit is destroyed. */
   let expected: Loading | null = loading;
   try {
-    const shown = activation();
-    const answer = shown === null ? offers() : shown.then(offers);
+    const activated = activation();
+    const answer = activated === null ? offers() : activated.then(offers);
     const [loaded, unitFile, words] = await Promise.all([answer, loadUnitFile(base), loadWords(config, base)]);
     if (ad.loading !== expected) return ad.loading?.result ?? isReady(ad);
     expected = ad.loading = null;
     if (loading.closed) throw new SdkError('closed', 'The offers arrived after close().');
     if (!loaded.saved) reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored.'));
-    const found = startSession(ad, setup, loaded, { key, given, unitFile, words });
+    const hasOffers = startSession(ad, setup, loaded, { key, given, unitFile, words });
     if (loading.show) open(ad);
     else if (given) {
       ad.ignoreReload = showsItself(ad, config);
       scheduleShow(ad, config, calledAtMs);
     }
-    return found;
+    return hasOffers;
   } catch (err) {
     if (ad.loading !== expected) return ad.loading?.result ?? isReady(ad);
     ad.loading = null;
@@ -115,12 +115,12 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
   }
 }
 
-/** Equal for equal values. */
+/** Returns equal text for equal values. */
 function keyOf(value: unknown): string {
   try {
     return `${toJson(value)}`;
   } catch {
-    return ''; // cyclic, which the request reports
+    return ''; // cyclic, which the request will report
   }
 }
 

@@ -6,13 +6,13 @@ import { createEmitter } from './events.ts';
 import { installOldNames, isNativeScript } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
 
-/** Tells the running script that the page has loaded it once more. */
+/** Event that tells the running script that the page has loaded it again. */
 const restartEvent = 'perkwire:restart';
 
-/** Sets `window.Ad`, which starts by itself where `window.AdConfig` names an account by then. */
+/** Sets `window.Ad`, which starts by itself if `window.AdConfig` names an account. */
 function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') {
-    // The page was replaced, and loads the script once more.
+    // The page was replaced, and loads the script again.
     document.dispatchEvent(new Event(restartEvent));
     return;
   }

@@ -5,19 +5,19 @@ import { SdkError } from './errors.ts';
 import { allowStorage } from './storage.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** The configuration of a unit, checked. */
+/** The checked configuration of a unit. */
 export type Setup = {
   config: AdConfig;
   user: UserPayload;
   api: Api;
   base: string;
-  /** Name of the unit's answers in web storage. */
+  /** Key of the unit's answers in web storage. */
   storageKey: string;
 };
 
 /**
- * `problems`: a sentence for each wrong member, which is ignored. `user`: without what may not be sent.
- * What may not be stored is removed.
+ * Reads the configuration of a unit. `problems`: a sentence for each wrong member, which is ignored. `user`: without
+ * data that must not be sent. Stored data that is not allowed is removed.
  * @throws SdkError invalid_parameter
  */
 export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'storageKey'> & { problems: string[] } {
@@ -38,7 +38,7 @@ export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'stor
   return { config, user, api: createApi(base, accountId as string), base, problems };
 }
 
-/** Resolves when a page that the browser renders in advance is shown; null for one that is shown already. */
+/** Resolves when a prerendered page is shown; null if it is shown already. */
 export const activation = (): Promise<unknown> | null =>
   (document as { prerendering?: boolean }).prerendering === true
     ? new Promise((resolve) => document.addEventListener('prerenderingchange', resolve, { once: true }))
@@ -46,11 +46,14 @@ export const activation = (): Promise<unknown> | null =>
 
 export function whenParsed(work: () => void): void {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', work, { once: true });
-  // Later than the page's own handler of the script's load, which may call init().
+  // Run after the page's own handler of the script's load event, which may call init().
   else setTimeout(work);
 }
 
-/** Members of a request body that tell nobody apart. Any custom attribute may, such as a customer's number. */
+/**
+ * Members of a request body that don't identify a user. Custom attributes are excluded, because any may, such as a
+ * customer number.
+ */
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
 /** As the service reads it (docs/reference/fetch-offers.md#request-body). */
@@ -63,7 +66,7 @@ const refusesIdentity = (config: AdConfig, user: UserPayload): boolean =>
   isRefused(user.consent) ||
   (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** What may be sent of a user who refuses identification. */
+/** Data that may be sent for a user who refuses identification. */
 const withoutIdentity = (user: UserPayload): UserPayload => ({
   ...objectOf(Object.entries(user).filter(([name]) => harmless.includes(name))),
   consent: false,

@@ -2,14 +2,17 @@ import type { AdErrorKind } from '../../../packages/client/src/sdk.ts';
 import { parseUrl } from './compat.ts';
 import { SdkError } from './errors.ts';
 
-/** What the page's content security policy blocked: directives with origins. */
+/** Resources blocked by the page's content security policy: directives with origins. */
 const blocked = new Set<string>();
 
 document.addEventListener('securitypolicyviolation', ({ disposition, effectiveDirective, blockedURI }) => {
   if (disposition === 'enforce') blocked.add(effectiveDirective + originOf(blockedURI));
 });
 
-/** Calls `report` for what else of the service the policy blocks, such as images. @returns a function that ends it */
+/**
+ * Calls `report` for other resources of the service that the policy blocks, such as images. @returns a function that
+ * stops it
+ */
 export function watchPolicy(base: string, report: (err: SdkError) => void): () => void {
   const watch = ({ disposition, effectiveDirective, blockedURI }: SecurityPolicyViolationEvent): void => {
     const origin = originOf(blockedURI);
@@ -20,13 +23,13 @@ export function watchPolicy(base: string, report: (err: SdkError) => void): () =
   return () => document.removeEventListener('securitypolicyviolation', watch);
 }
 
-/** Why a call of this URL failed: the policy, where it was that; else what is given. */
+/** Error for a failed call of a URL: that of the policy if it was the cause, otherwise the given one. */
 export const callError = async (url: string, kind: AdErrorKind, message: string): Promise<SdkError> =>
   (await blockedError(url, 'connect-src')) ?? new SdkError(kind, message);
 
-/** The error where the policy blocks this URL. */
+/** Error if the policy blocks this URL. */
 export async function blockedError(url: string, directive: string): Promise<SdkError | undefined> {
-  // The violation is dispatched in a task of its own.
+  // The violation event is dispatched in a separate task.
   await new Promise((resolve) => setTimeout(resolve));
   return blocked.has(directive + originOf(url)) ? errorOf(originOf(url), directive) : undefined;
 }

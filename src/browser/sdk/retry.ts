@@ -1,16 +1,19 @@
 import { SdkError } from './errors.ts';
 
-/** Delays between the attempts of a call that failed for a transient reason. */
+/** Delays between the attempts of a call with transient failures. */
 const retryDelaysMs = [500, 2000, 6000];
 
-/** Whether a later attempt may succeed: no response (status 0), too many requests, or a failure of the server. */
+/** Whether a later attempt may succeed: no response (status 0), too many requests, or a server error. */
 export const isTransient = (err: unknown): boolean =>
   err instanceof SdkError && err.kind !== 'blocked' && (err.status === 0 || err.status === 429 || err.status >= 500);
 
-/** Whether the session is over. */
+/** Whether the session has ended. */
 export const isConflict = (err: unknown): boolean => err instanceof SdkError && err.status === 409;
 
-/** Runs `work`, and again after each transient failure, at most four times. @throws what the last attempt threw */
+/**
+ * Runs `work` and repeats it after transient failures, at most four times in total. @throws the error of the last
+ * attempt
+ */
 export async function withRetries<Value>(work: () => Promise<Value>): Promise<Value> {
   for (const delayMs of retryDelaysMs) {
     try {

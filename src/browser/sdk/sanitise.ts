@@ -2,7 +2,7 @@ import type { TermsRules } from '../../../packages/client/src/terms.ts';
 import { parseUrl } from './compat.ts';
 import { tryCall } from './try-call.ts';
 
-/** Nesting of elements (count). */
+/** Maximum nesting depth of elements. */
 const maxDepth = 40;
 
 type TrustedTypes = {
@@ -12,7 +12,7 @@ type TrustedTypes = {
   ) => { createHTML: (html: string) => string };
 };
 
-/** The terms of an offer as safe nodes: allowed tags and styles, and https links that open in a new tab. */
+/** Converts the terms of an offer to safe nodes: allowed tags and styles, and https links that open in a new tab. */
 export function sanitise(html: string, rules: TermsRules): DocumentFragment {
   const clean = document.createDocumentFragment();
   const parsed = parse(html);
@@ -21,7 +21,9 @@ export function sanitise(html: string, rules: TermsRules): DocumentFragment {
   return clean;
 }
 
-/** HTML that the page itself wrote, such as its template. @throws where the page's Trusted Types policy forbids it */
+/**
+ * Parses HTML that the page itself wrote, such as its template. @throws if the page's Trusted Types policy forbids it
+ */
 export function parseHtml(html: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
   fragment.append(...document.importNode(parseDocument(html).body, true).childNodes);
@@ -30,7 +32,9 @@ export function parseHtml(html: string): DocumentFragment {
 
 const parseDocument = (html: string): Document => new DOMParser().parseFromString(trusted(html), 'text/html');
 
-/** An inert document: nothing in it runs or loads. undefined: the page's Trusted Types policy forbids parsing. */
+/**
+ * Parses an inert document: nothing in it runs or loads. undefined if the page's Trusted Types policy forbids parsing.
+ */
 const parse = (html: string): Document | undefined => tryCall(() => parseDocument(html));
 
 let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;
@@ -42,7 +46,7 @@ function trusted(html: string): string {
   return policy?.createHTML(html) ?? html;
 }
 
-/** Of HTML alone: not what SVG or MathML hold. */
+/** Copies only HTML elements, without the contents of SVG or MathML. */
 function copyInto(target: Element | DocumentFragment, source: Node, rules: TermsRules, depth: number): void {
   for (const node of source.childNodes) {
     if (node instanceof Text) target.append(node.data);

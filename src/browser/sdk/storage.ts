@@ -1,10 +1,10 @@
 import { toJson } from './json.ts';
 import { tryCall } from './try-call.ts';
 
-/** Web storage of JSON values. Where it is blocked, full or has foreign text, reading finds nothing. */
+/** Web storage of JSON values. If it is blocked, full or contains other text, reads return nothing. */
 type JsonStorage = {
   read: (key: string) => unknown;
-  /** @returns false where it failed */
+  /** @returns false on failure */
   write: (key: string, value: unknown) => boolean;
 };
 
@@ -12,10 +12,10 @@ const prefix = 'perkwire:';
 
 let allowed = true;
 
-/** Users may refuse storage: then nothing is written any more, and what is there is removed. */
-export function allowStorage(wanted: boolean): void {
-  allowed = wanted;
-  if (wanted) return;
+/** Enables or disables storage. If users refuse storage, stored data is removed. */
+export function allowStorage(isAllowed: boolean): void {
+  allowed = isAllowed;
+  if (isAllowed) return;
   for (const area of areas)
     tryCall(() => {
       for (const key of Object.keys(area())) if (key.startsWith(prefix)) area().removeItem(key);
@@ -24,7 +24,7 @@ export function allowStorage(wanted: boolean): void {
 
 const areas = [() => localStorage, () => sessionStorage] as const;
 
-/** `area` is a function, because the mere access throws where storage is blocked. */
+/** `area` is a function, because the access itself throws if storage is blocked. */
 const storageOf = (area: () => Storage): JsonStorage => ({
   read: (key) => tryCall(() => JSON.parse(area().getItem(prefix + key) ?? 'null') as unknown),
   write: (key, value) =>
@@ -34,7 +34,7 @@ const storageOf = (area: () => Storage): JsonStorage => ({
     }) === true,
 });
 
-/** Shared by the web views of one origin. */
+/** Storage that the web views of an origin share. */
 export const originStorage = storageOf(areas[0]);
-/** Of one tab; survives a reload. */
+/** Storage of one tab, which survives a reload. */
 export const tabStorage = storageOf(areas[1]);

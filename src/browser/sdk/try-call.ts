@@ -1,4 +1,4 @@
-/** The result of `work`; undefined where it throws. */
+/** Returns the result of `work`, or undefined if it throws. */
 export function tryCall<Value>(work: () => Value): Value | undefined {
   try {
     return work();

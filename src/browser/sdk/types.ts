@@ -5,7 +5,7 @@ import type { AdEventPayloads, AdLabels, ShownOffer } from '../../../packages/cl
 import type { TermsRules } from '../../../packages/client/src/terms.ts';
 
 /**
- * The types that pages see are those of the client package, so that both stay in step.
+ * The types that pages use are those of the client package, so that both stay consistent.
  *
  * offer     field names as on the wire (docs/reference/fetch-offers.md#offer-object)
  * answer    one response of fetch-offers, made safe to show
@@ -21,7 +21,7 @@ export type {
   ShownOffer as Offer,
 } from '../../../packages/client/src/sdk.ts';
 
-/** Behaviour and appearance where neither service nor page sets any, and what terms may hold. */
+/** Default behavior and appearance, and the elements allowed in terms. */
 export type Defaults = { settings: OfferSettings; styles: OfferStyles; terms: TermsRules };
 
 export type Creative = ShownOffer['creatives'][number];
@@ -33,17 +33,17 @@ export type Answer = {
   settings: OfferSettings;
   styles: OfferStyles;
   terms: TermsRules;
-  /** Whether the perks of the session started selected on the server. */
+  /** Whether the perks of the session were selected initially on the server. */
   allSelected: boolean;
-  /** `styles` in dark mode; null: always light. */
+  /** `styles` in dark mode, or null for always light. */
   dark: OfferStyles | null;
   appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'> & {
     web_font: OfferAppearance['web_font'] | undefined;
   };
-  /** As the response has them. */
+  /** Experiments as in the response. */
   experiments: { experiments: ExperimentArm[] } | null;
   labels: Partial<AdLabels>;
-  /** The response as it came, to be stored for a later page. */
+  /** The response as received, to be stored for a later page. */
   raw: unknown;
 };
 

@@ -2,10 +2,10 @@ import { all, on } from './compat.ts';
 import { onExit } from './exit/intent.ts';
 import type { Answer } from './types.ts';
 
-/** Visible part of an element, or of the window where the element is taller, that counts as viewable (fraction). */
+/** Visible fraction of an element, or of the window for taller elements, from which it counts as viewable. */
 const viewableShare = 0.5;
 
-/** How long it must be viewable to count as seen. */
+/** Time that it must be viewable to count as seen. */
 const viewableMs = 1000;
 
 /** Calls `onSeen` once for each element that was viewable long enough. @returns a function that stops watching */
@@ -38,10 +38,10 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
   };
 }
 
-/** Time between two looks at the elements (milliseconds). */
+/** Polling interval in milliseconds. */
 const pollMs = 250;
 
-/** The same without IntersectionObserver, which iOS has since 12.2. */
+/** Polls without IntersectionObserver, which iOS has since 12.2. */
 function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
   const visibleMs = new Map([...elements].map((element) => [element, 0]));
   const timer = setInterval(() => {
@@ -60,7 +60,7 @@ function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) 
 }
 
 /**
- * Runs `work` once the page is visible: not in a background tab, nor in a web view of size 0×0.
+ * Runs `work` when the page is visible: not in a background tab, nor in a web view of size 0×0.
  * @returns a function that cancels
  */
 export function whenVisible(work: () => void): () => void {
@@ -77,8 +77,8 @@ export function whenVisible(work: () => void): () => void {
 }
 
 /**
- * Calls `show` once: after the theme's delay as soon as the page is visible, or when the user is about to leave.
- * `sinceMs`: when the delay began (`performance.now()`).
+ * Calls `show` once: after the theme's delay when the page is visible, or when the user is about to leave. `sinceMs`:
+ * start of the delay (`performance.now()`).
  * @returns a function that cancels
  */
 export function autoShow(settings: Answer['settings'], sinceMs: number, show: () => void): () => void {

@@ -5,23 +5,23 @@ import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
 
 type Texts = { [key: string]: string | Texts };
 
-/** The words of a language (src/platform/i18n): labels, and texts in place of the English defaults. */
+/** Texts of a language (src/platform/i18n): labels, and replacements of the English defaults. */
 export type Words = {
   language: string;
   unit: { labels?: Labels; settings?: Texts; styles?: Texts; offer?: Texts };
 };
 
-/** The languages that are served; inserted by the build (scripts/build-sdk.ts). */
+/** Available languages, inserted by the build (scripts/build-sdk.ts). */
 declare const LANGUAGES: readonly string[];
 
-/** Limit of the wait for a language's words. */
+/** Timeout for a language's texts, in milliseconds. */
 const timeoutMs = 1500;
 
-/** Adds nothing: the defaults are English. */
+/** Empty, because the defaults are English. */
 const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
-/** What the page asks for, with the script that it is usually written in; the most wanted language first. */
+/** Languages requested by the page, each with its usual script, the most preferred first. */
 const wantedLanguages = ({ language }: AdConfig): Locale[] =>
   flatMap([language, document.documentElement.lang, ...navigator.languages], (tag) => {
     const locale = tag && readLocale(`${tag}`.replace(/_/g, '-'));
@@ -30,7 +30,10 @@ const wantedLanguages = ({ language }: AdConfig): Locale[] =>
 
 type Locale = { language: string; script?: string | undefined };
 
-/** Without Intl.Locale (before iOS 14 and Chromium 74): the script that the tag names, or that of its language. */
+/**
+ * Parses a locale. Without Intl.Locale (before iOS 14 and Chromium 74), it uses the script in the tag, or that of its
+ * language.
+ */
 function readLocale(tag: string): Locale | undefined {
   if (typeof Intl.Locale === 'function') return tryCall(() => new Intl.Locale(tag).maximize());
   const [, language = '', script] = /^([a-z]{2,3})(?:-([a-z]{4}))?(?:-|$)/i.exec(tag) ?? [];
@@ -38,17 +41,17 @@ function readLocale(tag: string): Locale | undefined {
   return language === '' ? undefined : { language: language.toLowerCase(), script: script ?? usual };
 }
 
-/** Whether the wanted language reads from right to left, also where its words are not there. */
+/** Whether the preferred language is written from right to left, even if its texts are not available. */
 export const wantsRightToLeft = (config: AdConfig): boolean =>
   /Adlm|Ara[bn]|Hebr|Mand|Nkoo|Rohg|Samr|Syrc|Thaa|Yezi/.test(`${wantedLanguages(config)[0]?.script}`);
 
-/** The first that is served of `AdConfig.language`, the page's and the browser's; English, if none is. */
+/** First available language of `AdConfig.language`, the page's and the browser's, otherwise English. */
 const languageOf = (config: AdConfig): string =>
   flatMap(wantedLanguages(config), ({ language, script }) => [language, `${language}-${script}`]).find((name) =>
     LANGUAGES.includes(name),
   ) ?? 'en';
 
-/** The words of the page's language; English when they cannot be loaded. */
+/** Loads the texts in the page's language; English if they can't be loaded. */
 export function loadWords(config: AdConfig, base: string): Promise<Words> {
   const language = languageOf(config);
   loading[language] ??= fetch(`${base}/sdk/messages.${language}.json`, timeLimit(timeoutMs))
@@ -57,7 +60,7 @@ export function loadWords(config: AdConfig, base: string): Promise<Words> {
   return loading[language];
 }
 
-/** An answer whose texts are those of the language, but for what the theme, the page or an offer words itself. */
+/** Translates an answer, except for texts that the theme, the page or an offer define. */
 export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defaults): Answer => ({
   ...answer,
   settings: translated(answer.settings, defaults.settings, unit.settings),
@@ -65,7 +68,7 @@ export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defau
   offers: answer.offers.map((offer) => translated(offer, defaultAnswers, unit.offer)),
 });
 
-/** `given` with each text that is the English default in the other language. */
+/** Replaces each text of `given` that is the English default. */
 function translated<Given extends object>(given: Given, from: object, to: Texts = {}): Given {
   const result = { ...given } as Record<string, unknown>;
   for (const [key, text] of Object.entries(to)) {

@@ -8,7 +8,7 @@ import { languages } from '../../platform/i18n/languages.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from '../script.ts';
 
-/** A release reaches pages within this time. */
+/** Time within which a release reaches pages, in seconds. */
 const plainMaxAgeS = 300;
 const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
 
@@ -16,16 +16,16 @@ type ScriptRoutes = {
   name: ScriptName;
   /** URLs without a content hash. */
   plainUrls: readonly string[];
-  /** What the URL of another release's content hash gets: a redirect there, or null for the present script. */
+  /** Redirect for the URL of another release's content hash, or null to serve the current script. */
   redirectTo: string | null;
 };
 
 const launcherUrl = '/sdk/launcher.js';
 
-/** Where programs look for the files: under /sdk and, by older programs, at the root. */
+/** URLs of the files: under /sdk and, for older programs, at the root. */
 const bothUrls = (...files: string[]): string[] => files.flatMap((file) => [`/sdk/${file}`, `/${file}`]);
 
-/** The hosted offerwall is only loaded by its own page, which names the hash. */
+/** The hosted offerwall is loaded only by its own page, which contains the hash. */
 const scripts: readonly ScriptRoutes[] = [
   {
     name: 'launcher',
@@ -66,7 +66,7 @@ export async function sdkRoutes(app: App, { config, logger }: { config: Config; 
   await wordsRoutes(app);
 }
 
-/** The words of one language (src/platform/i18n), which the scripts load where the page is not English. */
+/** Texts of one language (src/platform/i18n), which the scripts load if the page is not English. */
 async function wordsRoutes(app: App): Promise<void> {
   for (const [language, { texts }] of Object.entries(languages)) {
     const { unit, offerwall } = texts.endUser;
@@ -90,16 +90,16 @@ async function sendFile(
   return sendStaticText(request, reply, file, { type, caching });
 }
 
-/** Correct from `src` and from `dist`. */
+/** Works from `src` and from `dist`. */
 const folder = new URL('../../../assets/html/', import.meta.url);
 
-/** What a template assumes where an app names no SDK. */
+/** Assumption of a template if an app does not configure the SDK. */
 const serviceStatement = 'var service = location.origin;';
 
-/** A string of a script, which cannot end the script. */
+/** Escapes a string of a script, so that it can't end the script. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('<', '\\u003c');
 
-/** The pages of web views, by file. */
+/** Pages for web views, by file. */
 const pageUrls = {
   'checkout.html': ['/sdk/html/checkout.html'],
   'prefetch.html': ['/sdk/html/prefetch.html'],

@@ -1,8 +1,8 @@
 import { offerReports, readTag, rememberClick, report } from './tag.ts';
 
 /*
- * The conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event`
- * it reports that event; elsewhere `PerkwireConversion.track({ event, payout, currency, txn_id })` does.
+ * Conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event` it
+ * reports that event; elsewhere the page calls `PerkwireConversion.track({ event, payout, currency, txn_id })`.
  */
 const tag = readTag(document.currentScript as HTMLScriptElement);
 rememberClick(tag);
@@ -12,7 +12,7 @@ offerReports(tag);
 if (tag.conversion !== null) {
   const { conversion } = tag;
   const send = (): void => void report(tag, conversion);
-  // A prerendered page may never be shown.
+  // A prerendered page might never be shown.
   if ((document as { prerendering?: boolean }).prerendering === true)
     document.addEventListener('prerenderingchange', send, { once: true });
   else send();

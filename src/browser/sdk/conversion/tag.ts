@@ -5,13 +5,13 @@ import { tryCall } from '../try-call.ts';
 
 /** Attributes of the script element. */
 export type Tag = {
-  /** Origin of the script, to which conversions are reported. */
+  /** Origin of the script, which receives the conversions. */
   origin: string;
   /** Parameters of the landing page's URL that may hold the click id. */
   params: string[];
-  /** Where pages of several hosts share the click by a cookie; null: by the storage of this origin. */
+  /** Domain of the cookie that shares the click between hosts, or null to use the storage of this origin. */
   cookieDomain: string | null;
-  /** Reported at once. */
+  /** Conversion to report at once. */
   conversion: Record<string, string> | null;
 };
 
@@ -37,18 +37,18 @@ const onlyGiven = (values: Record<string, string | undefined>): Record<string, s
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
-/** Click ids of the page's URL, or what stands in their place. */
+/** Click ids of the page's URL, unverified. */
 function givenIds({ params }: Tag): (string | null)[] {
   const query = new URLSearchParams(location.search);
   return params.map((name) => query.get(name));
 }
 
 /**
- * Stores the click id of the page's URL for 30 days; with Global Privacy Control until the tab is closed.
+ * Stores the click id of the page's URL for 30 days, or with Global Privacy Control until the tab is closed.
  * @returns whether there is one
  */
 export function rememberClick(tag: Tag): boolean {
-  const id = givenIds(tag).find((given) => given !== null && clickId.test(given));
+  const id = givenIds(tag).find((candidate) => candidate !== null && clickId.test(candidate));
   if (!id) return false;
   if (hasGpc()) tabStorage.write(storageKey, id);
   else if (tag.cookieDomain === null) originStorage.write(storageKey, { id, until: Date.now() + clickTtlMs });
@@ -66,7 +66,7 @@ function setCookie(id: string, domain: string): void {
 
 const hasGpc = (): boolean => (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** The click id of the page's URL, else a stored one; '' when there is none. */
+/** Click id of the page's URL, or a stored one, or ''. */
 function findClick(tag: Tag): string {
   const stored = originStorage.read(storageKey) as { id: unknown; until: number } | null | undefined;
   const candidates = [
@@ -84,14 +84,14 @@ declare global {
   }
 }
 
-/** Lets the page report conversions itself. */
+/** Lets the page report conversions. */
 export function offerReports(tag: Tag): void {
   window.PerkwireConversion = { track: (conversion) => report(tag, conversion) };
 }
 
 /**
- * Reports a conversion of the click, also while the page unloads.
- * @returns false when there is no click or the report was refused
+ * Reports a conversion of the click, even while the page unloads.
+ * @returns false if there is no click or the report was refused
  */
 export async function report(tag: Tag, conversion: Record<string, string | number>): Promise<boolean> {
   const id = findClick(tag);
@@ -101,7 +101,7 @@ export async function report(tag: Tag, conversion: Record<string, string | numbe
   try {
     return (await fetch(`${tag.origin}/track`, { method: 'POST', body, keepalive: true, credentials: 'omit' })).ok;
   } catch {
-    // The page's content security policy may allow images only.
+    // The page's content security policy may allow only images.
     return new Promise((resolve) => {
       const image = new Image();
       image.onload = () => resolve(true);

@@ -1,13 +1,13 @@
 import { all, on } from '../compat.ts';
 import { tryCall } from '../try-call.ts';
 
-/** Upward scrolling by this share of the window within this time is fast: the user looks for the address bar. */
+/** Scrolling up by this share of the window within this time counts as fast: the user is going to the address bar. */
 const fastShare = 0.5;
 const fastMs = 400;
 
 /**
  * Calls `leave` once when the user is about to leave: with a mouse, when it leaves by the top edge of the window; on a
- * phone by the back button, by scrolling up fast, or when the user comes back from another tab.
+ * phone, by the back button, by scrolling up fast, or by returning from another tab.
  * @returns a function that cancels
  */
 export function onExit(leave: () => void, page: Window = window): () => void {
@@ -40,7 +40,7 @@ export function onExit(leave: () => void, page: Window = window): () => void {
     else if (lowest.y - now.y > page.innerHeight * fastShare) exit();
   });
 
-  // An entry of the same page before which "back" stops. Browsers skip one that was made without a touch.
+  // History entry of the same page, so that "back" stays here. Browsers skip an entry made without a touch.
   let hasEntry = false;
   listen(document, 'click', () => {
     if (!hasEntry) tryCall(() => history.pushState(history.state, ''));

@@ -1,11 +1,11 @@
 import { installOldNames } from '../legacy-names.ts';
 
 /*
- * `launcher.impl.js`, beside `launcher.native.min.js`: a template for pages that draw their unit themselves, which they
- * may replace, and the element for it where the page has none (docs/guides/web.md#pages-that-show-their-own-template).
+ * `launcher.impl.js`, used with `launcher.native.min.js`: a replaceable template for pages that draw their unit
+ * themselves, and its element if the page has none (docs/guides/web.md#pages-that-show-their-own-template).
  */
 
-/** Class names that such pages have styles for. */
+/** Class names that the styles of such pages use. */
 const template = `<div class="adpx_modal">
 <button type="button" class="adpx_close-icon" data-ad-action="close" aria-label="Close">×</button>
 <div class="adpx_image-container"><img class="adpx_image" data-ad="image" alt=""></div>
@@ -21,7 +21,7 @@ window.AdConfig ??= {};
 const config = window.AdConfig;
 config.targetElement ??= 'adpx_box';
 config.template ??= template;
-config.render ??= () => {}; // one offer after another
+config.render ??= () => {}; // show one offer after another
 
 const { targetElement: id } = config;
 if (typeof id === 'string' && /^[\w-]+$/.test(id) && document.getElementById(id) === null) {

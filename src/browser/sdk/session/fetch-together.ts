@@ -7,7 +7,7 @@ import type { UserPayload } from '../types.ts';
 /** Placements that one call takes (docs/reference/fetch-offers.md#multiple-placements). */
 const maxPlacements = 10;
 
-/** A unit that waits for its offers. `ask`: for this unit alone. */
+/** A unit that waits for its offers. `ask`: makes a call for only this unit. */
 type Waiting = {
   name: string;
   theme_id: unknown;
@@ -17,12 +17,13 @@ type Waiting = {
 
 type Query = Parameters<Setup['api']['fetchOffers']>[0];
 
-/** Calls that are not made yet; equal keys: they differ in placement and theme alone. */
+/** Calls that are not sent yet; units with equal keys differ only in placement and theme. */
 const calls = new Map<string, Waiting[]>();
 
 /**
- * Fetches the offers of a mounted unit: with those of all others of the page that are mounted until it is parsed, or
- * later at once, in one call. Its answer has no offer twice. @returns as a call for this unit alone
+ * Fetches the offers of a mounted unit in one call with those of all other units that are mounted until the page is
+ * parsed, or later in the same task. Its response contains no offer twice. @returns the response as of a call for this
+ * unit
  */
 export function fetchTogether(
   { api, base, config }: Pick<Setup, 'api' | 'base' | 'config'>,
@@ -32,7 +33,7 @@ export function fetchTogether(
   const { placement, themeId, ...shared } = body;
   const ask = (): Promise<unknown> => api.fetchOffers(query, body);
   const key = tryCall(() => toJson([base, config.accountId, query, shared]));
-  // Cyclic, which the call reports.
+  // The value is cyclic, which the call will report.
   if (key === undefined) return ask();
   const name = `${placement}`;
   let units = calls.get(key);
@@ -46,16 +47,16 @@ export function fetchTogether(
         settle(answer === null ? ask() : answer.then((raw) => entryOf(raw, index)).catch(alone(ask)));
       });
     };
-    // Later than the page's own handlers of the parsed page, which may mount units.
+    // Run after the page's own handlers of the parsed page, which may mount units.
     whenParsed(() => void setTimeout(send));
     calls.set(key, opened);
     units = opened;
   }
-  const asked = units;
-  return new Promise((settle) => asked.push({ name, theme_id: themeId, ask, settle }));
+  const batch = units;
+  return new Promise((settle) => batch.push({ name, theme_id: themeId, ask, settle }));
 }
 
-/** One placement's part of the answer, as the answer of a call for it alone. @throws SdkError server_error */
+/** Converts one placement's part of the response to the response of a separate call. @throws SdkError server_error */
 function entryOf(raw: unknown, index: number): unknown {
   const entry = (raw as { data?: { placements?: unknown[] } }).data?.placements?.[index];
   if (entry === undefined) throw new SdkError('server_error', 'The response has no such placement.', refusedStatus);
@@ -64,7 +65,7 @@ function entryOf(raw: unknown, index: number): unknown {
 
 const refusedStatus = 400;
 
-/** A placement that cannot be asked for together with the others must not cost them their offers. */
+/** Retries a placement separately, because one that fails in a joint call must not cost the others their offers. */
 const alone =
   (ask: () => Promise<unknown>) =>
   (err: unknown): Promise<unknown> => {

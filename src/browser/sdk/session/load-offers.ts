@@ -7,11 +7,11 @@ import { fetchTogether } from './fetch-together.ts';
 import { findPrefetched, storePrefetched } from './prefetch.ts';
 import { findStoredSessions, type StoredSession, storeSession } from './stored-session.ts';
 
-/** A response to show. `stored`: the session of an earlier page of this tab that it belongs to. */
+/** A response to show. `stored`: session of an earlier page of this tab that it belongs to. */
 export type LoadedOffers = {
   raw: unknown;
   stored: StoredSession | null;
-  /** Whether a later page can show it, where that was asked for. */
+  /** Whether a later page can show it, if that was requested. */
   saved: boolean;
 };
 
@@ -29,7 +29,9 @@ export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
   };
 }
 
-/** The offers of this tab's session, of an earlier page's prefetch, or of a fetch, in this order. Errors: SdkError */
+/**
+ * Loads the offers of this tab's session, of an earlier page's prefetch, or of a fetch, in this order. Errors: SdkError
+ */
 export async function loadOffers(setup: Setup, mounted: boolean): Promise<LoadedOffers> {
   const { api, config, user, storageKey } = setup;
   const body = requestBody(config, user);
@@ -44,7 +46,7 @@ export async function loadOffers(setup: Setup, mounted: boolean): Promise<Loaded
   return { raw, stored: null, saved };
 }
 
-/** The latest of this placement, with the server's selection; as it was stored where the server does not respond. */
+/** Latest session of this placement, with the server's selection, or as stored if the server does not respond. */
 async function findOpenSession(api: Api, storageKey: string, user: UserPayload): Promise<StoredSession | null> {
   const stored = findStoredSessions(storageKey, user)
     .filter(({ placement }) => placement === `${user.placement}`)

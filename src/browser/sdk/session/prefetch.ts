@@ -3,22 +3,22 @@ import { fingerprintOf } from '../legacy-names.ts';
 import { originStorage } from '../storage.ts';
 import type { UserPayload } from '../types.ts';
 
-/** How long a prefetched response may be shown. */
+/** Time that a prefetched response may be shown. */
 const prefetchTtlMs = 30 * 60_000;
 
-/** `user`: with the placement. */
+/** `user`: user and placement. */
 type PrefetchedResponse = { atMs: number; user: string; raw: unknown };
 
-/** The user a response was made for. */
+/** Identifies the user of a response. */
 export const identityOf = (user: UserPayload): string =>
   toJson([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
 
-/** Who a request body asks for, and where. */
+/** Identifies the user and the placement of a request. */
 export const requesterOf = (body: UserPayload): string => identityOf(body) + body.placement;
 
 const keyOf = (storageKey: string): string => `answer:${storageKey}`;
 
-/** @returns whether it could be stored */
+/** Stores a prefetched response. @returns whether it succeeded */
 export const storePrefetched = (storageKey: string, body: UserPayload, raw: unknown): boolean =>
   originStorage.write(keyOf(storageKey), {
     atMs: Date.now(),
@@ -26,12 +26,12 @@ export const storePrefetched = (storageKey: string, body: UserPayload, raw: unkn
     raw,
   } satisfies PrefetchedResponse);
 
-/** The response that an earlier page prefetched for the same user and placement, or null. */
+/** Response that an earlier page prefetched for the same user and placement, or null. */
 export function findPrefetched(storageKey: string, body: UserPayload): unknown {
-  const found = originStorage.read(keyOf(storageKey)) as PrefetchedResponse | null | undefined;
-  const isUsable = found && Math.abs(Date.now() - found.atMs) < prefetchTtlMs && found.user === requesterOf(body);
-  return isUsable ? found.raw : null;
+  const stored = originStorage.read(keyOf(storageKey)) as PrefetchedResponse | null | undefined;
+  const isUsable = stored && Math.abs(Date.now() - stored.atMs) < prefetchTtlMs && stored.user === requesterOf(body);
+  return isUsable ? stored.raw : null;
 }
 
-/** Called when it is shown, so that no later page shows it a second time. */
+/** Removes a response when it is shown, so that no later page shows it again. */
 export const removePrefetched = (storageKey: string): unknown => originStorage.write(keyOf(storageKey), null);

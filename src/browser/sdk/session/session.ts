@@ -12,28 +12,28 @@ import { requestBody } from './load-offers.ts';
 import { type StoredSession, storeSession } from './stored-session.ts';
 
 export type OfferSessionOptions = Setup & {
-  /** Equal for equal requests, or for equal responses that the page passed. */
+  /** Equal for equal requests, or for equal responses passed by the page. */
   key: string;
-  /** The page passed the response. */
+  /** Whether the page passed the response. */
   given: boolean;
   unitFile: UnitFile;
   words: Words;
   answer: Answer;
   stored: StoredSession | null;
   emit: Emit;
-  /** The unit has ended. */
+  /** Called when the unit has ended. */
   onEnd: () => void;
-  /** The page removed the unit. */
+  /** Called when the page has removed the unit. */
   onLost: () => void;
   onStorageFailure: () => void;
 };
 
-/** One response with all that belongs to it: its beacons, its perks, and the unit while it is shown. */
+/** A response with its beacons, its perks, and its unit while it is shown. */
 export type OfferSession = OfferSessionOptions & {
   beacons: Beacons;
   usp: UspState | null;
   unit: Unit | null;
-  /** The unit was shown. */
+  /** Whether the unit was shown. */
   opened: boolean;
 };
 
@@ -79,7 +79,7 @@ export function disposeSession({ unit, usp }: OfferSession): void {
   usp?.removeListeners();
 }
 
-/** null where the theme has no User Selected Perks. */
+/** Creates the perks; null if the theme has no User Selected Perks. */
 function createSessionUsp(session: OfferSession): UspState | null {
   const { answer, stored, user, api, emit } = session;
   const { settings, sessionId, offers } = answer;
@@ -99,17 +99,17 @@ function createSessionUsp(session: OfferSession): UspState | null {
   });
 }
 
-/** What is shown selected is what is sent: page settings may select all, or none, where the server does not. */
+/** Sends the displayed selection: settings of the page may select all or none, unlike the server. */
 function selectAsShown({ answer, stored }: OfferSession, usp: UspState): void {
-  const wanted = answer.settings.usp_all_offers_checked;
-  if (stored !== null || wanted === answer.allSelected) return;
+  const selectsAll = answer.settings.usp_all_offers_checked;
+  if (stored !== null || selectsAll === answer.allSelected) return;
   changeSelection(
     usp,
-    answer.offers.map((offer) => ({ campaignId: offer.campaign_id, selected: wanted })),
+    answer.offers.map((offer) => ({ campaignId: offer.campaign_id, selected: selectsAll })),
   );
 }
 
-/** Stored from the first change to the confirmation. */
+/** Stores the session from the first change to the confirmation. */
 function syncStoredSession(session: OfferSession): void {
   const { answer, storageKey, user, usp, beacons } = session;
   if (usp === null) return;

@@ -3,13 +3,13 @@ import type { UserPayload } from '../types.ts';
 import type { PerkChange } from '../usp/state.ts';
 import { identityOf } from './prefetch.ts';
 
-/** A User Selected Perks session, stored for the tab so that a reload of the page keeps its selection. */
+/** A User Selected Perks session, stored for the tab, so that it keeps its selection when the page is reloaded. */
 export type StoredSession = {
   placement: string;
   sessionId: string;
   pubUserId: string;
   confirmationEvent: string;
-  /** The response as it came. */
+  /** The response as received. */
   raw: unknown;
   /** Campaign ids. */
   selected: number[];
@@ -19,12 +19,12 @@ export type StoredSession = {
 
 const keyOf = (storageKey: string, user: UserPayload): string => `usp:${storageKey}:${identityOf(user)}`;
 
-/** The sessions of this tab with this user that are not confirmed, the one changed last at the end. */
+/** This tab's unconfirmed sessions of this user, the most recently changed one last. */
 export const findStoredSessions = (storageKey: string, user: UserPayload): StoredSession[] =>
   (tabStorage.read(keyOf(storageKey, user)) ?? []) as StoredSession[];
 
 /**
- * Keeps an open session beside this user's others, and drops one that is over.
+ * Stores an open session with this user's others, or removes a closed one.
  * @returns whether it could be stored
  */
 export function storeSession(storageKey: string, user: UserPayload, session: StoredSession, isOpen: boolean): boolean {

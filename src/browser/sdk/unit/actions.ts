@@ -4,17 +4,17 @@ import type { Actions, Offer } from '../types.ts';
 import { setSelected } from '../usp/usp.ts';
 import { currentOffer, isLast, positionOf, type UnitState } from './state.ts';
 
-/** What the actions of a unit do to its display. */
+/** Effects of a unit's actions on its display. */
 export type ActionPorts = {
   redraw: () => void;
-  /** Ends the unit; `closing`: the offers then shown. */
+  /** Ends the unit; `closing`: the offers on display. */
   end: (closing: Offer[]) => void;
-  /** To screen readers. */
+  /** Announces a text to screen readers. */
   announce: (text: string) => void;
 };
 
 export type UnitActions = Actions & {
-  /** Single unit: on to the next offer, without an answer to this one. */
+  /** Single unit: moves to the next offer without an answer to this one. */
   next: () => void;
 };
 

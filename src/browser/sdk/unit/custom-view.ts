@@ -12,7 +12,9 @@ import type { Unit } from './types.ts';
 /** Whether the page draws the unit itself. */
 export const isCustom = ({ render, template }: AdConfig): boolean => render !== undefined || template !== undefined;
 
-/** Embeds what the page draws as its only content, without a shadow root: its styles and selectors apply. */
+/**
+ * Embeds the page's drawing as the only content, without a shadow root, so that the page's styles and selectors apply.
+ */
 export function openBareFrame(target: Element): Frame {
   const host = h('div', { 'data-perkwire': '' });
   setChildren(target, host);
@@ -25,7 +27,7 @@ export function openBareFrame(target: Element): Frame {
 }
 
 /**
- * Lets the page draw the unit: a `template` is cloned for each offer, and `render` called with it. In a template,
+ * Lets the page draw the unit: a `template` is cloned for each offer, and `render` is called with it. In a template,
  * `data-ad="title"` names the field that fills an element, `data-ad-action="take"` the action of a click: take, reject,
  * back, close, save, select (a checkbox).
  * @returns the elements whose visibility counts, with their offers
@@ -66,7 +68,7 @@ function follow(unit: Unit, offer: Offer): void {
   unit.actions.take(offer);
 }
 
-/** Links that the page drew are reported like those of the SDK, unless its own handler has opened them. */
+/** Reports links drawn by the page like those of the SDK, unless its own handler has opened them. */
 function reportLink(event: Event, { onLink }: Unit): void {
   const link = (event.target as Element).closest<HTMLAnchorElement>('a[href^=http]:not([data-ad-action=take])');
   if (link !== null && !event.defaultPrevented) onLink(link.href, event);
@@ -75,11 +77,11 @@ function reportLink(event: Event, { onLink }: Unit): void {
 /** @throws SdkError */
 function contentOf(template: string | Element): Node {
   if (typeof template === 'string' && template.includes('<')) return parseHtml(template);
-  const found = findElement(template);
-  if (!found) throw new SdkError('render_error', 'There is no element AdConfig.template.');
-  return found instanceof HTMLTemplateElement
-    ? document.importNode(found.content, true)
-    : parseHtml(found.textContent ?? '');
+  const element = findElement(template);
+  if (!element) throw new SdkError('render_error', 'There is no element AdConfig.template.');
+  return element instanceof HTMLTemplateElement
+    ? document.importNode(element.content, true)
+    : parseHtml(element.textContent ?? '');
 }
 
 function fill(element: HTMLElement, offer: Offer, { answer }: Unit): void {
@@ -116,7 +118,7 @@ function bind(element: HTMLElement, offer: Offer, unit: Unit): void {
     };
     element.addEventListener('change', () => {
       actions.select(offer.campaign_id, element.checked);
-      tick(); // a confirmed selection stays
+      tick(); // a confirmed selection can't change
     });
   } else element.addEventListener('click', click);
 }

@@ -8,7 +8,7 @@ import { customView, isCustom } from './custom-view.ts';
 import { currentOffer, currentOffers, positionOf } from './state.ts';
 import type { Unit } from './types.ts';
 
-/** Draws the current offers, and counts impressions: of a single unit at once, of a grid by visibility. */
+/** Draws the current offers and counts impressions: of a single unit at once, of a grid by visibility. */
 export function draw(unit: Unit, moveFocus: boolean): void {
   const { frame, labels, index, multi, offers } = unit;
   unit.stopWatching();
@@ -33,7 +33,7 @@ function drawMulti(unit: Unit, moveFocus: boolean): void {
   watch(unit, new Map([...view.tiles].map(([offer, tile]) => [tile, offer])));
 }
 
-/** @returns whether the page drew the unit itself; where it fails, the SDK draws this unit from now on */
+/** @returns whether the page drew the unit itself; if it fails, the SDK draws this unit from now on */
 function drawCustom(unit: Unit): boolean {
   if (unit.customFailed || !isCustom(unit.config)) return false;
   try {

@@ -6,15 +6,15 @@ import { footer, header } from '../views/components.ts';
 import { adoptFonts, button, h, newId } from '../views/dom.ts';
 import { wantsRightToLeft } from '../words.ts';
 
-/** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
+/** Container of the offers with its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
-  /** Element of the page that holds the unit. */
+  /** Element of the page that contains the unit. */
   host: HTMLElement;
   /** Replaces the content; `moveFocus`: after an action of the user. */
   setContent: (content: HTMLElement, moveFocus: boolean) => void;
-  /** A new element of the page, slotted in place of the content, for pages that draw the unit themselves. */
+  /** Creates an element of the page, slotted in place of the content, for pages that draw the unit themselves. */
   slotElement: () => HTMLElement;
-  /** To screen readers. */
+  /** Announces a text to screen readers. */
   announce: (text: string) => void;
   remove: () => void;
 };
@@ -25,10 +25,10 @@ export type FrameOptions = {
   labels: Labels;
   language: string;
   style: Style;
-  /** Where to embed the unit; null: over the page. */
+  /** Element to embed the unit in, or null to show it over the page. */
   target: Element | null;
   multi: boolean;
-  /** Without header, footer and border, because the page draws the unit itself. */
+  /** Whether to omit header, footer and border, because the page draws the unit itself. */
   bare: boolean;
   /** Base URL of the service. */
   base: string;
@@ -135,15 +135,15 @@ const isDark = (settings: Answer['settings']): boolean =>
 /** Hosts of the units of this page. */
 const live = new WeakSet<Element>();
 
-/** Removes what a unit left in a copy of the page, such as the one that Turbo shows for the back button. */
+/** Removes remains of a unit in a copy of the page, such as the one that Turbo shows for the back button. */
 export function removeCopies(parent: Element): void {
   for (const child of [...parent.children])
     if (child.matches('[data-perkwire],[data-perkwire-space]') && !live.has(child)) child.remove();
 }
 
 /**
- * Opens the unit over the page: modal, unless the theme places it off centre without darkening the page; then the page
- * stays usable. @returns a function that removes the listeners of the page
+ * Opens the unit over the page. It is modal, unless the theme places it off center without darkening the page, which
+ * then stays usable. @returns a function that removes the listeners of the page
  */
 function openOverPage(
   dialog: HTMLDialogElement,
@@ -157,7 +157,7 @@ function openOverPage(
     event.preventDefault();
     close();
   });
-  // A browser may close it despite preventDefault, such as by a second back gesture.
+  // A browser may close it despite preventDefault, for example by a second back gesture.
   dialog.addEventListener('close', onClose);
   dialog.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {
@@ -168,7 +168,7 @@ function openOverPage(
   });
   const openedAtMs = performance.now();
   const closeByClick = (event: Event): void => {
-    // Not the click that opened the unit. A modal dialog gets those beside it, too.
+    // Ignore the click that opened the unit. A modal dialog also receives clicks outside of it.
     if (event.timeStamp > openedAtMs && isOutside(event as MouseEvent, dialog)) close();
   };
   openDialog(dialog, modal, isDark(settings) ? 'dark' : '');
@@ -186,10 +186,9 @@ function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
 }
 
 /**
- * The publisher's theme as custom properties of the unit's own style sheet, or of the host's inline style. Each is
- * named by its path in `styles`
- * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels. All are important:
- * rules of the page for any element (`*`) fit the host, too.
+ * Applies the publisher's theme as custom properties of the unit's own style sheet, or of the host's inline style. Each
+ * property is named by its path in `styles` (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain
+ * numbers are pixels. All are important, because rules of the page for any element (`*`) match the host, too.
  */
 function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dark, appearance }: Answer): void {
   const sheet = canConstructStyles ? new CSSStyleSheet() : null;
@@ -229,7 +228,7 @@ function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dar
 const focusable =
   'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
 
-/** Makes Tab wrap around within a modal unit. The page behind is inert already. */
+/** Makes Tab wrap around within a modal unit. The page behind it is inert already. */
 function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
   if (event.key !== 'Tab') return;
   const host = root.host;
@@ -246,7 +245,7 @@ function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): vo
   (event.shiftKey ? last : first)?.focus();
 }
 
-/** @returns a function that restores the present focus */
+/** @returns a function that restores the current focus */
 function rememberFocus(): () => void {
   const focused = document.activeElement;
   return () => {

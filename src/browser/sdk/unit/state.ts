@@ -7,7 +7,7 @@ export type UnitOptions = {
   answer: Answer;
   config: AdConfig;
   labels: Labels;
-  /** Of the labels. */
+  /** Language of the labels. */
   language: string;
   style: Style;
   /** Base URL of the service. */
@@ -16,16 +16,16 @@ export type UnitOptions = {
   usp: UspState | null;
   emit: Emit;
   onEnd: () => void;
-  /** The page removed the unit, for instance by replacing its body. */
+  /** Called when the page has removed the unit, for instance by replacing its body. */
   onLost: () => void;
 };
 
-/** One unit, and where the user is in its offers. */
+/** State of a unit, and the position of the user in its offers. */
 export type UnitState = UnitOptions & {
   offers: readonly Offer[];
-  /** A grid of offers, instead of one after another (as `render` draws them). */
+  /** Whether offers are shown in a grid rather than one after another (as `render` draws them). */
   multi: boolean;
-  /** Single unit: the offer shown, from 0. */
+  /** Single unit: index of the shown offer, from 0. */
   index: number;
   /** Multi unit: offers that were not declined. */
   remaining: Set<Offer>;
@@ -33,7 +33,7 @@ export type UnitState = UnitOptions & {
   /** Offers whose `ad_shown` was emitted. */
   shown: Set<Offer>;
   ended: boolean;
-  /** The page could not draw the unit itself. */
+  /** Whether the page failed to draw the unit itself. */
   customFailed: boolean;
 };
 
@@ -52,14 +52,14 @@ export function createState(options: UnitOptions): UnitState {
   };
 }
 
-/** The offers on display. */
+/** Offers on display. */
 export const currentOffers = ({ multi, remaining, offers, index }: UnitState): Offer[] =>
   multi ? [...remaining] : [offers[index] as Offer];
 
-/** The offer that an action without an offer means. */
+/** Offer for an action without an offer. */
 export const currentOffer = (unit: UnitState): Offer => (currentOffers(unit)[0] ?? unit.offers[0]) as Offer;
 
-/** Payload of the events about an offer; `current` from 1. */
+/** Payload of events about an offer; `current` starts at 1. */
 export const positionOf = ({ offers }: UnitState, offer: Offer): { current: number; total: number } => ({
   current: offers.indexOf(offer) + 1,
   total: offers.length,

@@ -6,17 +6,20 @@ import type { Defaults, Labels } from '../types.ts';
 /** Style sheet and default settings, the same for all units. */
 export type UnitFile = Defaults & { style: Style; labels: Labels };
 
-/** Path of unit.json by its content, inserted when the script is served (src/browser/script.ts). */
+/** Path of unit.json with its content hash, inserted when the script is served (src/browser/script.ts). */
 declare const UNIT_PATH: string;
 
 const files = new Map<string, Promise<UnitFile>>();
 
-/** Fetched beside the offers, so that pages without any load a smaller script. Errors: SdkError connection_error. */
+/**
+ * Loads the unit file along with the offers, so that pages without offers load a smaller script. Errors: SdkError
+ * connection_error.
+ */
 export function loadUnitFile(base: string): Promise<UnitFile> {
-  const found = files.get(base) ?? fetchFile(base + UNIT_PATH);
-  files.set(base, found);
-  found.catch(() => files.delete(base));
-  return found;
+  const file = files.get(base) ?? fetchFile(base + UNIT_PATH);
+  files.set(base, file);
+  file.catch(() => files.delete(base));
+  return file;
 }
 
 async function fetchFile(url: string): Promise<UnitFile> {

@@ -14,7 +14,7 @@ import type { Unit } from './types.ts';
 export function openUnit(options: UnitOptions): Unit {
   const { answer, config, beacons, emit, onEnd } = options;
   const state = createState(options);
-  // The browser follows the link like any other, also in a web view, whose app may open it itself.
+  // The browser follows the link like any other, even in a web view, whose app may open it itself.
   const onLink = (url: string, event: Event): void => {
     if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
   };
@@ -52,7 +52,7 @@ export function openUnit(options: UnitOptions): Unit {
   return unit;
 }
 
-/** Notices when the page removes the unit. @returns a function that ends the watch */
+/** Watches for the removal of the unit by the page. @returns a function that stops watching */
 function watchHost(unit: Unit): () => void {
   let wasConnected = unit.frame.host.isConnected;
   const observer = new MutationObserver(() => {
@@ -67,7 +67,7 @@ function watchHost(unit: Unit): () => void {
   return () => observer.disconnect();
 }
 
-/** Without beacons and events. */
+/** Removes the unit without beacons and events. */
 export function removeUnit(unit: Unit): void {
   unit.stopWatchingHost();
   unit.ended = true;

@@ -1,23 +1,23 @@
 import { all, on } from '../compat.ts';
 import { tryCall } from '../try-call.ts';
 
-/** Events that a page dispatches before its offers are there. */
+/** Events that a page dispatches before its offers are loaded. */
 export type EarlyEvents = {
   has: (name: string) => boolean;
   stop: () => void;
 };
 
-/** When the page last dispatched each event, as a count of events. */
+/** Time when the page last dispatched each event, as a count of events. */
 const lastHeard = new Map<string, number>();
 let heard = 0;
 
-/** Units that wait for their offers (count). */
+/** Number of units that wait for their offers. */
 let waiting = 0;
 let stopRecording = (): void => {};
 
 /**
- * Remembers the events that the page dispatches on `window` and `document` from now on. Which of them confirms perks is
- * known only when the offers are there, because themes may name it. `likely`: names that count wherever they come from.
+ * Records the events that the page dispatches on `window` and `document` from now on. The event that confirms perks is
+ * known only when the offers are loaded, because themes may name it. `likely`: names that count on any target.
  */
 export function rememberEvents(likely: readonly unknown[]): EarlyEvents {
   const since = heard;
@@ -33,7 +33,7 @@ export function rememberEvents(likely: readonly unknown[]): EarlyEvents {
   };
 }
 
-/** Takes the place of `dispatchEvent` of window and document. @returns a function that undoes it */
+/** Replaces `dispatchEvent` of window and document. @returns a function that restores it */
 function record(): () => void {
   return all(
     [window, document].map((target) => {
@@ -47,7 +47,7 @@ function record(): () => void {
         target.dispatchEvent = remember;
       });
       return () => {
-        // A script that has wrapped this function since still calls it.
+        // A script that has wrapped this function since then still calls it.
         if (target.dispatchEvent !== remember) return;
         if (own) target.dispatchEvent = dispatch;
         else delete (target as Partial<EventTarget>).dispatchEvent;

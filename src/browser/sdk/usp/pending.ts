@@ -1,10 +1,10 @@
 import { isConflict, isTransient } from '../retry.ts';
 import { isOpen, reportError, type UspState, undoChange } from './state.ts';
 
-/** Delay before a change that failed for a transient reason is sent again. */
+/** Delay before a change is sent again after a transient failure. */
 const resendDelayMs = 3000;
 
-/** Sends what is pending, unless that is in progress or the confirmation takes it along. */
+/** Sends pending changes, unless they are being sent or the confirmation includes them. */
 export function sendPending(usp: UspState): void {
   if (usp.confirming !== null || usp.pending.length === 0) return;
   const done = (): void => {
@@ -14,8 +14,8 @@ export function sendPending(usp: UspState): void {
 }
 
 /**
- * One call after another, so that the server gets the changes in the user's order. What it refuses is undone, and
- * reported.
+ * Makes one call after another, so that the server receives the changes in the user's order. Reverts and reports
+ * refused changes.
  */
 async function sendInOrder(usp: UspState): Promise<void> {
   const { api, sessionId, pubUserId, pending } = usp;

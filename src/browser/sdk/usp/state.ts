@@ -15,7 +15,7 @@ export type UspOptions = {
   /** DOM event of the page that confirms, on window or document. */
   confirmationEvent: string;
   emit: Emit;
-  /** After every change, to store and to draw it. */
+  /** Called after every change, to store and draw it. */
   onChange: () => void;
 };
 
@@ -30,9 +30,9 @@ export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {
   pending: PerkChange[];
   sending: Promise<void> | null;
   confirming: Promise<boolean> | null;
-  /** A wrap is under way, or succeeded. */
+  /** Whether a wrap is in progress or has succeeded. */
   wrapSent: boolean;
-  /** The session is wrapped, here or elsewhere. */
+  /** Whether the session is wrapped, here or elsewhere. */
   closed: boolean;
   removeListeners: () => void;
 };
@@ -56,16 +56,16 @@ export function applyChange(usp: UspState, change: PerkChange): void {
   usp.pending.push(change);
 }
 
-/** Undoes a change that the server refused, unless a later one of the campaign is pending. */
+/** Reverts a change that the server refused, unless a later change of the campaign is pending. */
 export function undoChange({ selected, pending }: UspState, { campaignId, selected: wanted }: PerkChange): void {
   if (!pending.some((later) => later.campaignId === campaignId)) selected[wanted ? 'delete' : 'add'](campaignId);
 }
 
-/** The pending changes as one; the last of each campaign counts. */
+/** Merges the pending changes; the last one of each campaign counts. */
 export function mergePending({ pending }: UspState): { selected: number[]; unselected: number[] } {
   const last = new Map(pending.map((change) => [change.campaignId, change.selected]));
-  const idsWhere = (wanted: boolean): number[] =>
-    [...last].filter(([, selected]) => selected === wanted).map(([id]) => id);
+  const idsWhere = (isSelected: boolean): number[] =>
+    [...last].filter(([, selected]) => selected === isSelected).map(([id]) => id);
   return { selected: idsWhere(true), unselected: idsWhere(false) };
 }
 

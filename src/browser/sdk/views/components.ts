@@ -3,18 +3,18 @@ import { sanitise } from '../sanitise.ts';
 import type { Actions, Answer, Labels, Offer } from '../types.ts';
 import { anchor, button, type Child, h, newId } from './dom.ts';
 
-/** What every view needs. */
+/** Context of every view. */
 export type ViewContext = {
   answer: Answer;
   labels: Labels;
   actions: Actions;
-  /** Base URL of the service, and of its images. */
+  /** Base URL of the service and of its images. */
   base: string;
   /** Called for every clicked link, before the browser follows it. */
   onLink: (url: string, event: Event) => void;
 };
 
-/** Second click of a double click, which would hit the next offer. */
+/** Whether a click is the second one of a double click, which would hit the next offer. */
 const isRepeatedClick = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
 const link = (context: ViewContext, url: string, text: string, className: string): Child =>
@@ -22,7 +22,7 @@ const link = (context: ViewContext, url: string, text: string, className: string
 
 const newTab = ({ labels }: ViewContext): HTMLElement => h('span', 'sr', ` ${labels.newTab}`);
 
-/** The positive call to action: a real link, which pop-up blockers let through. */
+/** Positive call to action: a real link, which pop-up blockers allow. */
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
   const { styles, settings } = context.answer;
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
@@ -52,11 +52,11 @@ const userAction = (context: ViewContext, offer: Offer, className: string): Chil
 const canSave = ({ answer: { settings } }: ViewContext, offer: Offer): boolean =>
   settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '';
 
-/** A card's third action: to save the offer for later, else what the offer itself adds. */
+/** Third action of a card: to save the offer for later, otherwise the offer's own action. */
 export const thirdAction = (context: ViewContext, offer: Offer, className: string): Child =>
   canSave(context, offer) ? saveForLater(context, offer, className) : userAction(context, offer, className);
 
-/** The last row of a card: its quiet action, and the terms. */
+/** Last row of a card: its secondary action, and the terms. */
 export const lastRow = (context: ViewContext, offer: Offer, quiet: Child): HTMLElement =>
   h('div', 'row', quiet, terms(context, offer));
 
@@ -88,7 +88,7 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   if (!text && !further) return null;
   const summary = h('summary', '', html ? context.labels.terms : offer.useraction_cta);
   const details = h('details', 'terms', summary, text, further);
-  // Most users never open them: parsed and sanitised when they are.
+  // Parse and sanitize the terms when they are opened, which most users never do.
   const fill = (): void => {
     if (text) text.append(sanitise(html, context.answer.terms));
   };
@@ -98,7 +98,7 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
 
 export const miniText = ({ mini_text: text }: Offer): Child => text && h('p', 'mini', text);
 
-/** A heading that gets the focus when its offer appears. */
+/** Creates a heading that receives the focus when its offer appears. */
 export const title = (text: string): { element: HTMLElement; id: string } => {
   const id = newId();
   return { element: h('h3', { id, class: 'title', tabindex: -1 }, text), id };
@@ -109,7 +109,7 @@ export function header({ styles }: Answer, headingId: string): HTMLElement {
   return h('header', 'header', h('h2', { id: headingId, class: 'heading' }, text), lead && h('p', 'lead', lead));
 }
 
-/** Disclaimer, and links to all offers and to the privacy pages of the service and of the publisher. */
+/** Footer with the disclaimer, and links to all offers and to the privacy pages of the service and of the publisher. */
 export function footer(answer: Answer, onLink: (url: string, event: Event) => void): HTMLElement {
   const { styles, settings, privacyUrl, offers } = answer;
   const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: publisherUrl } = styles.footer;

@@ -1,12 +1,12 @@
 import { adoptStyle, createStyle } from '../compat.ts';
 
-/** What is empty is left out. */
+/** A child of an element; empty values are skipped. */
 export type Child = Node | string | null | undefined | false;
 type Attribute = string | boolean | number | null | undefined | ((event: Event) => void);
 
 /**
- * An element. `attributes` as a string is its class; functions in it become listeners. Strings among the children
- * become text nodes: neither HTML nor an inline style can be passed. A text keeps its own direction.
+ * Creates an element. A string in place of `attributes` is its class; functions in it become listeners. String children
+ * become text nodes, so that neither HTML nor an inline style can be injected. Each text keeps its own direction.
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
@@ -28,7 +28,7 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A link that opens in a new tab. */
+/** Creates a link that opens in a new tab. */
 export const anchor = (
   href: string,
   className: string,
@@ -42,12 +42,12 @@ export const button = (className: string, click: (event: Event) => void, text: s
 
 let ids = 0;
 
-/** An id that is unique in the shadow root. */
+/** Generates an id that is unique in the shadow root. */
 export const newId = (): string => `a${++ids}`;
 
 let adopted = '';
 
-/** Loads the fonts of a shadow root's sheet, which browsers take from the document alone. */
+/** Loads the fonts of a shadow root's sheet, because browsers only load those of the document. */
 export function adoptFonts(faces: string): void {
   if (faces === adopted) return;
   adopted = faces;

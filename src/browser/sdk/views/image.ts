@@ -1,16 +1,16 @@
 import type { Creative, Offer } from '../types.ts';
 import { h } from './dom.ts';
 
-/** The offer's creative of the first of these types that it has, else its primary image; "" without images. */
+/** Image URL of an offer: its creative of the first available type, otherwise its primary image, or "". */
 export function imageUrl(offer: Offer, types: readonly string[]): string {
   for (const type of types) {
-    const found = offer.creatives.find((creative: Creative) => creative.creative_type === type);
-    if (found !== undefined) return found.url;
+    const match = offer.creatives.find((creative: Creative) => creative.creative_type === type);
+    if (match !== undefined) return match.url;
   }
   return offer.image || (offer.creatives[0]?.url ?? '');
 }
 
-/** A decorative image. Images of the service are requested in the width at which they are shown. */
+/** Creates a decorative image. Images of the service are requested in the displayed width. */
 function imageElement(url: string, base: string, widthPx: number): HTMLElement | null {
   if (url === '') return null;
   const image = h('img', { alt: '', decoding: 'async', error: () => image.remove() });
@@ -20,7 +20,7 @@ function imageElement(url: string, base: string, widthPx: number): HTMLElement |
   return image;
 }
 
-/** A box of fixed shape for the image, which shows the advertiser's initial until it is there, or if it never is. */
+/** Box of fixed shape for the image. It shows the advertiser's initial until the image is loaded, or if it fails. */
 export const media = (offer: Offer, types: readonly string[], base: string, widthPx: number): HTMLElement =>
   h(
     'div',

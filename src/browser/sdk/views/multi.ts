@@ -16,15 +16,16 @@ import { imageUrl, media } from './image.ts';
 
 const imageTypes = ['offer_image', 'hero_image'];
 
-/** Greatest width of a tile's image (CSS pixels). */
+/** Maximum width of a tile's image, in CSS pixels. */
 const imageWidthPx = 360;
 
 export type MultiView = { element: HTMLElement; tiles: Map<Offer, HTMLElement>; refresh: () => void };
 
-/** The multi offer unit: a grid of offers, with User Selected Perks a checkbox for each. */
+/** Multi offer unit: a grid of offers, with User Selected Perks with a checkbox for each. */
 export function multiView(context: ViewContext, offers: readonly Offer[], usp: UspState | null): MultiView {
   const { popup, offerText } = context.answer.styles;
-  const withImages = popup.showImage && offerText.show_image && offers.some((one) => imageUrl(one, imageTypes) !== '');
+  const withImages =
+    popup.showImage && offerText.show_image && offers.some((offer) => imageUrl(offer, imageTypes) !== '');
   const boxes: [Offer, HTMLInputElement, HTMLElement][] = [];
   const tiles = new Map(
     offers.map((offer) => {
@@ -69,7 +70,7 @@ function tileText(context: ViewContext, offer: Offer, heading: HTMLElement, chec
   );
 }
 
-/** Its accessible name is its label and the offer's title. */
+/** Checkbox whose accessible name is its label and the offer's title. */
 function perkCheckbox(
   context: ViewContext,
   offer: Offer,

@@ -14,18 +14,18 @@ import {
 import { h } from './dom.ts';
 import { imageUrl, media } from './image.ts';
 
-/** Greatest width of the image (CSS pixels). */
+/** Maximum width of the image, in CSS pixels. */
 const imageWidthPx = 480;
 
-/** The single offer unit: one offer, its buttons, and the progress. `index` from 0. */
+/** Single offer unit: one offer, its buttons, and the progress. `index` starts at 0. */
 export function singleView(context: ViewContext, offer: Offer, index: number): HTMLElement {
   const { styles, settings, offers } = context.answer;
   const beside = ['left', 'right'].includes(styles.popup.image_position)
     ? ` beside ${styles.popup.image_position}`
     : '';
   const types = beside === '' ? ['hero_image', 'offer_image'] : ['offer_image', 'hero_image'];
-  const shown = styles.popup.showImage && styles.offerText.show_image;
-  const image = shown && imageUrl(offer, types) !== '' && media(offer, types, context.base, imageWidthPx);
+  const isImageShown = styles.popup.showImage && styles.offerText.show_image;
+  const image = isImageShown && imageUrl(offer, types) !== '' && media(offer, types, context.base, imageWidthPx);
   const heading = title(offer.title);
   const buttons = [yesButton(context, offer), noButton(context, offer)];
   if (isNoFirst(settings.button_order)) buttons.reverse();
@@ -52,7 +52,7 @@ export function singleView(context: ViewContext, offer: Offer, index: number): H
   );
 }
 
-/** "no_first", "reverse", "negative_first" and the like. */
+/** Whether the order is "no_first", "reverse", "negative_first" or similar. */
 const isNoFirst = (order: string): boolean => /^(no|neg|rev)/i.test(order);
 
 function progress(context: ViewContext, index: number): HTMLElement {
@@ -69,11 +69,11 @@ function progress(context: ViewContext, index: number): HTMLElement {
   });
   const marks = answer.offers.map((_offer, at) => h('i', { class: at === index ? 'now' : at < index ? 'done' : '' }));
   const isText = /^(text|num|frac)/.test(type);
-  const shown =
+  const content =
     type === 'none'
       ? null
       : isText
         ? h('span', '', text)
         : h('span', { class: `marks ${type === 'bar' ? 'bar' : 'dots'}`, role: 'img', 'aria-label': text }, ...marks);
-  return h('div', `progress${answer.settings.fixed_progress_bar ? ' fixed' : ''}`, back, shown, h('span', 'spacer'));
+  return h('div', `progress${answer.settings.fixed_progress_bar ? ' fixed' : ''}`, back, content, h('span', 'spacer'));
 }

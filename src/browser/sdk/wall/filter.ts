@@ -2,7 +2,7 @@ import { button } from '../views/dom.ts';
 import type { Filter } from './source.ts';
 import type { WallState } from './state.ts';
 
-/** Pause in typing after which a search starts. */
+/** Pause in typing before a search starts. */
 const searchDelayMs = 250;
 
 /** Calls `reload` after each change of the filter. */
@@ -25,7 +25,7 @@ export function listenToFilter(wall: WallState, reload: () => void): void {
   });
 }
 
-/** A button for each category, and one for all. */
+/** Adds a button for each category, and one for all. */
 export function addCategories({ layout: { categories }, words }: WallState, names: readonly string[]): void {
   if (names.length < 2) return;
   for (const name of ['', ...names]) {

@@ -15,7 +15,7 @@ import { wantsRightToLeft } from '../words.ts';
 import { startWall } from './wall.ts';
 import { loadWallWords } from './words.ts';
 
-/** Limit of the wait for the style sheet (milliseconds); without it the wall is drawn plain. */
+/** Timeout of the style sheet in milliseconds; without it the wall is shown unstyled. */
 const styleTimeoutMs = 5000;
 
 /**
@@ -37,9 +37,9 @@ async function install(page: Window, base: string): Promise<void> {
 
 async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'base'>, emit: Emit): Promise<void> {
   const { accountId, dev, country } = config;
-  const wanted = config.containerId ?? config.targetElement;
-  if (wanted && !findElement(wanted)) await new Promise<void>((resolve) => waitForTarget(wanted, resolve, resolve));
-  const container = findElement(wanted);
+  const target = config.containerId ?? config.targetElement;
+  if (target && !findElement(target)) await new Promise<void>((resolve) => waitForTarget(target, resolve, resolve));
+  const container = findElement(target);
   if (!container) throw new SdkError('render_error', 'AdConfig.containerId names no element of the page.');
   const themeId = themeIdOf(config);
   const query = queryOf({ themeId, dev: dev === true ? '1' : dev, country, ...user, accountId, standalone: '0' });
@@ -55,7 +55,7 @@ async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'bas
   startWall({ root, query, base, words, emit, beacons });
 }
 
-/** The parameters with which the hosted page would be opened. */
+/** Query parameters that the hosted page would have. */
 const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
   new URLSearchParams(
     queryText(
@@ -65,7 +65,9 @@ const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
     ),
   );
 
-/** The wall in the publisher's theme; a constructed sheet, which a strict policy of the page allows. */
+/**
+ * Loads the wall's style sheet in the publisher's theme, as a constructed sheet, which strict policies of pages allow.
+ */
 async function loadStyle(base: string, query: URLSearchParams): Promise<Style | null> {
   const names = ['accountId', 'themeId', 'placement'].filter((name) => query.has(name));
   const search = queryText(names.map((name) => [name, query.get(name)]));

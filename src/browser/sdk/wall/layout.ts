@@ -3,10 +3,10 @@ import type { Answer } from '../types.ts';
 import { anchor, h } from '../views/dom.ts';
 import type { WallWords } from './words.ts';
 
-/** Elements of the page, empty until the first offers are there. */
+/** Elements of the page, empty until the first offers are loaded. */
 export type Layout = ReturnType<typeof createLayout>;
 
-/** @param standalone whether the wall has a heading and a logo of its own */
+/** @param standalone whether the wall has its own heading and logo */
 export function createLayout(root: HTMLElement, { offerwall: words }: WallWords, standalone: boolean) {
   const search = h('input', {
     type: 'search',
@@ -27,7 +27,10 @@ export function createLayout(root: HTMLElement, { offerwall: words }: WallWords,
   return { root, standalone, header, search, categories, featured, grid, status, more, footer };
 }
 
-/** The publisher's logo and privacy page, which come with the first response. Its colours are in the page. */
+/**
+ * Applies the publisher's logo and privacy page, which come with the first response. The colors are in the page
+ * already.
+ */
 export function applyBranding(
   { standalone, header, footer }: Layout,
   { styles, privacyUrl }: Answer,

@@ -12,10 +12,10 @@ import { isFiltered, type WallState } from './state.ts';
 import { type TileContext, tile } from './tile.ts';
 import { defaults, type WallWords } from './words.ts';
 
-/** Offers of the featured row (count). */
+/** Number of offers in the featured row. */
 const featuredCount = 3;
 
-/** Loads the next page of the present filter, unless a page is being loaded. */
+/** Loads the next page of the current filter, unless a page is being loaded. */
 export async function loadMore(wall: WallState): Promise<void> {
   if (wall.loading) return;
   const { generation, offersByElement } = wall;
@@ -37,7 +37,7 @@ export async function loadMore(wall: WallState): Promise<void> {
   }
 }
 
-/** Empties the list and loads it anew, after the filter was changed. */
+/** Clears the list and loads it again after a change of the filter. */
 export function reload(wall: WallState): void {
   const { featured, grid } = wall.layout;
   wall.generation += 1;
@@ -87,7 +87,7 @@ function start(wall: WallState, answer: Answer, { categories, total }: WallPage)
   addCategories(wall, categories);
 }
 
-/** `open=1` in the link of an offer, which comes first then. */
+/** Whether the link of an offer has `open=1`; the offer then comes first. */
 const opensFirstOffer = ({ query, filter }: WallState): boolean =>
   query.has('t') && query.get('open') === '1' && filter.text === '';
 

@@ -11,25 +11,28 @@ export type Filter = { text: string; category: string | null };
 export type WallPage = {
   answer: Answer;
   total: number;
-  /** null: this is the last page. */
+  /** null on the last page. */
   nextCursor: string | null;
   categories: string[];
 };
 
-/** Loads a page. The first call opens a session; later calls stay in it. Errors: SdkError */
+/** Loads a page. The first call opens a session, which later calls continue. Errors: SdkError */
 export type WallSource = (filter: Filter, cursor: string | null) => Promise<WallPage>;
 
-/** Offers of one page (count). */
+/** Number of offers per page. */
 const pageSize = 24;
 
-/** Parameters of a page's URL that are not the user's. */
+/** Parameters of a page's URL that do not belong to the user. */
 const pageParameters = ['accountId', 'sdk_id', 'standalone', 'language', 'lang', 'open', 'key', 'api_key'];
 
-/** What the service would refuse is left out: a link may carry anything. */
+/** Whether the service accepts an attribute, because a link may contain anything. */
 const isAttribute = ([name, value]: [string, string]): boolean =>
   /^[\w.-]{1,64}$/.test(name) && !['__proto__', 'constructor', 'prototype'].includes(name) && value.length <= 512;
 
-/** The wall of the page's URL: of the signed link of an offer (`t`), or of the publisher's SDK id (`accountId`). */
+/**
+ * Creates the source of the page's URL: by the signed link of an offer (`t`), or by the publisher's SDK id
+ * (`accountId`).
+ */
 export function createSource(base: string, query: URLSearchParams): WallSource {
   let session: string | null = null;
   return async ({ text, category }, cursor) => {

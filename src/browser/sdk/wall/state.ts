@@ -11,26 +11,26 @@ export type WallOptions = {
   /** Origin of the service. */
   base: string;
   words: WallWords;
-  /** Tells the host of an event. @returns false where it wants no navigation */
+  /** Notifies the host of an event. @returns false if the host prevents the navigation */
   emit: Emit;
   beacons: Beacons;
 };
 
-/** What the list, the filter and the wall share. */
+/** State that the list, the filter and the wall share. */
 export type WallState = WallOptions & {
   layout: Layout;
   loadPage: WallSource;
   onLink: (url: string, event: Event) => void;
   filter: Filter;
   offersByElement: Map<Element, Offer>;
-  /** Of the next page; null: the first page, or there is no further one. */
+  /** Cursor of the next page; null before the first page, or after the last one. */
   cursor: string | null;
   /** Incremented by every new filter; responses to an older one are dropped. */
   generation: number;
   loading: boolean;
-  /** The first page has arrived. */
+  /** Whether the first page has arrived. */
   started: boolean;
-  /** Its close beacon is sent when the page is left; a later search may have removed it. */
+  /** Offer whose close beacon is sent when the page is left; a later search may have removed it. */
   lastSeen: Offer | null;
 };
 

@@ -5,15 +5,15 @@ import type { WallWords } from './words.ts';
 
 export type TileContext = {
   answer: Answer;
-  /** Origin of the service, and of its images. */
+  /** Origin of the service and of its images. */
   base: string;
   words: WallWords;
-  /** Called for every clicked link: a host app opens it instead of the browser. */
+  /** Called for every clicked link; a host app opens it in place of the browser. */
   onLink: (url: string, event: Event) => void;
   openDetails: (offer: Offer) => void;
 };
 
-/** One offer of the wall; a featured one is wider, with its large image. */
+/** Tile of an offer; a featured one is wider and has its large image. */
 export function tile(offer: Offer, context: TileContext, featured: boolean): HTMLElement {
   const types = featured ? ['hero_image', 'offer_image'] : ['offer_image', 'icon_image'];
   const text = featured ? offer.description : offer.short_description;
@@ -41,7 +41,7 @@ export function tile(offer: Offer, context: TileContext, featured: boolean): HTM
   );
 }
 
-/** The positive call to action: a real link, which pop-up blockers let through. */
+/** Positive call to action: a real link, which pop-up blockers allow. */
 export const takeLink = (offer: Offer, { onLink, words }: TileContext): HTMLElement =>
   anchor(
     offer.click_url,

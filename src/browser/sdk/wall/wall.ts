@@ -4,10 +4,10 @@ import { loadMore, reload } from './list.ts';
 import { createSource } from './source.ts';
 import type { WallOptions, WallState } from './state.ts';
 
-/** How far below the viewport the end of the list may be when the next page is loaded (CSS pixels). */
+/** Distance below the viewport, in CSS pixels, at which the end of the list triggers loading the next page. */
 const preloadDistancePx = 600;
 
-/** Shows the wall: a featured row, a grid that grows as the user scrolls, search and categories. */
+/** Shows the wall: a featured row, a grid that grows with scrolling, search and categories. */
 export function startWall(options: WallOptions): void {
   const { root, query, base, words, emit, beacons } = options;
   const layout = createLayout(root, words, !['0', 'false'].includes(query.get('standalone') ?? ''));

@@ -18,17 +18,17 @@ type Name =
   | 'failed'
   | 'details';
 
-/** Words of the offerwall itself (src/platform/i18n), beside those it shares with the unit. */
+/** Texts of the offerwall itself (src/platform/i18n), in addition to those it shares with the unit. */
 export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
 
-/** Of every wall; it has no unit to share them with. */
+/** Defaults of every wall, which has no unit to share them with. */
 export const defaults = { settings: defaultSettings, styles: defaultStyles, terms: termsRules };
 
-/** English, inserted by the build (scripts/build-sdk.ts). */
+/** English texts, inserted by the build (scripts/build-sdk.ts). */
 declare const WALL_WORDS: WallWords['offerwall'];
 declare const UNIT_LABELS: Labels;
 
-/** The words of the page's language. */
+/** Loads the texts in the page's language. */
 export async function loadWallWords(config: AdConfig, base: string): Promise<WallWords> {
   const words = await loadWords(config, base);
   return { offerwall: WALL_WORDS, ...words, labels: words.unit.labels ?? UNIT_LABELS };
