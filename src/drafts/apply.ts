@@ -9,17 +9,17 @@ import type { Draft } from './draft.ts';
 
 export type ReviewedKinds = Readonly<Record<ReviewedKind, Resource>> & { uploads: Uploads };
 
-/** Creatives of pictures that are handed in, and what keeps their bytes once they are saved. */
+/** Resource of creatives, and function that stores their uploaded bytes after saving. */
 type Uploads = {
   resource: Resource;
   keep: (executor: Work['executor'], creativeId: number, bytes: Buffer) => Promise<void>;
 };
 
-type Row = { resource: ReviewedKind; row_id: number | null; has_picture: boolean };
+type ReviewedRow = { resource: ReviewedKind; row_id: number | null; has_picture: boolean };
 
 /**
- * A field of a row as drafts know it. `schedule` is when a campaign begins and ends, a part of its rules of its own, so
- * that neither a change of other rules is in its way nor it in theirs.
+ * Returns a field of a row as drafts see it. `schedule` is the start and end of a campaign, separated from its rules,
+ * so that changes of other rules don't conflict with it.
  */
 export function fieldOf(view: Values, name: string): unknown {
   if (name !== 'schedule') return view[name];
@@ -34,7 +34,7 @@ type Dates = { start_at?: unknown; end_at?: unknown };
 const rulesOf = ({ rules }: Values): Values => (rules ?? {}) as Values;
 const scheduleOf = (view: Values): Dates & Values => (rulesOf(view).schedule ?? {}) as Dates & Values;
 
-/** Changes in the fields of the row. */
+/** Converts changes to the fields of the row. */
 function rowFields({ schedule, ...changes }: Values, current: View | null): Values {
   if (schedule === undefined || current === null) return schedule === undefined ? changes : { ...changes, schedule };
   const { start_at: _start, end_at: _end, ...kept } = scheduleOf(current);
@@ -44,15 +44,15 @@ function rowFields({ schedule, ...changes }: Values, current: View | null): Valu
   return { ...changes, rules: { ...rules, ...(Object.keys(merged).length > 0 && { schedule: merged }) } };
 }
 
-/** The row as it is; null: it is a new one. */
+/** Returns the current row, or null for a new one. */
 export const currentRow = async (
   kinds: ReviewedKinds,
   work: Work,
   { resource, row_id }: { resource: ReviewedKind; row_id: number | null },
 ): Promise<View | null> => (row_id === null ? null : getRow(kinds[resource], work, String(row_id)));
 
-/** Saves a draft's changes as they are. */
-async function save(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
+/** Saves a draft's changes without another review. */
+async function save(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes: Values): Promise<View> {
   const approved: Work = { ...work, approved: true };
   const kind = kinds[row.resource];
   if (row.row_id === null && row.has_picture && row.resource === 'creatives')
@@ -63,7 +63,7 @@ async function save(kinds: ReviewedKinds, work: Work, row: Row, changes: Values)
   return updateRow(kind, approved, String(row.row_id), rowFields(changes, current), mode);
 }
 
-/** Saves a draft with the picture that was handed in: that of the new creative, or the first of the new offer. */
+/** Saves a draft with its uploaded picture: that of a new creative, or the first one of a new offer. */
 export async function makeLive(
   kinds: ReviewedKinds,
   work: Work,
@@ -80,8 +80,8 @@ export async function makeLive(
   return view;
 }
 
-/** The row as it would be saved. Nothing is left of it. @throws AppError as the change would */
-export async function trySave(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
+/** Returns the row as it would be saved, and rolls back. @throws AppError like the change */
+export async function trySave(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes: Values): Promise<View> {
   await work.executor.query('savepoint draft');
   try {
     return await save(kinds, work, row, changes);
@@ -90,7 +90,7 @@ export async function trySave(kinds: ReviewedKinds, work: Work, row: Row, change
   }
 }
 
-/** A field that was changed since the draft was made. */
+/** A field that was changed since the draft was created. */
 export type Difference = { field: string; before: unknown; now: unknown; proposed: unknown };
 
 export function differencesOf(
@@ -112,14 +112,14 @@ export class DraftConflict extends AppError {
   }
 }
 
-const shown = (value: unknown): string => JSON.stringify(value ?? null).slice(0, 500);
+const asText = (value: unknown): string => JSON.stringify(value ?? null).slice(0, 500);
 
 const inWords = ({ field, before, now, proposed }: Difference): ErrorDetail => ({
   path: `/${field}`,
-  message: `was ${shown(before)} when it was proposed, is now ${shown(now)}; proposed is ${shown(proposed)}`,
+  message: `was ${asText(before)} when it was proposed, is now ${asText(now)}; proposed is ${asText(proposed)}`,
 });
 
-/** Takes back what a draft has changed. @throws DraftConflict where it was changed again since */
+/** Reverts the changes of a draft. @throws DraftConflict if they were changed again since */
 export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<void> {
   const { resource, row_id, changes, base } = draft;
   const current = await getRow(kinds[resource], work, String(row_id), 'for update');

@@ -3,14 +3,14 @@ import { AppError } from '../platform/errors.ts';
 import type { ReviewedKinds } from './apply.ts';
 import { approve, refuse } from './decide.ts';
 
-/** Drafts that one call decides (count). */
+/** Maximum number of drafts per call. */
 export const maxDecided = 100;
 
 export type Decided = { id: number; state: string | null; error: { code: string; message: string } | null };
 
 type Decision = { action: 'approve' | 'refuse'; reason?: unknown; liveAt?: unknown };
 
-/** Approves or refuses drafts, each by itself, in the order of their ids. */
+/** Approves or refuses drafts, one by one in the order of their ids. */
 export async function decideAll(
   kinds: ReviewedKinds,
   work: Work,

@@ -10,7 +10,7 @@ import type { Draft } from './draft.ts';
 
 type Zone = { timeZone: string };
 
-/** A value as a reader of the draft sees it. */
+/** Formats a value for readers of the draft. */
 function shownValue(name: string, value: unknown, zone: Zone): Html | string {
   if (value === null || value === undefined || value === '') return html`<span class="hint">${t('drafts.none')}</span>`;
   if (name === 'schedule') {
@@ -24,13 +24,13 @@ function shownValue(name: string, value: unknown, zone: Zone): Html | string {
   return JSON.stringify(value);
 }
 
-/** Fields that need no comparing: the row they belong to. */
+/** Fields that are not compared: the parent of the row. */
 const plain = new Set(['offer_id', 'campaign_id']);
 
-/** Each changed field, before and after. */
+/** Table of the changed fields, before and after. */
 export function changesTable({ changes, base }: { changes: Values; base: Values }, zone: Zone): Html {
   const isNew = Object.keys(base).length === 0;
-  const shown = Object.entries(changes).filter(
+  const entriesShown = Object.entries(changes).filter(
     ([name, value]) => !isNew || (!plain.has(name) && value !== '' && value !== null && !isEmpty(value)),
   );
   const columns = [t('crud.field'), ...(isNew ? [] : [t('drafts.before')]), t('drafts.after')].map((text) => ({
@@ -39,7 +39,7 @@ export function changesTable({ changes, base }: { changes: Values; base: Values 
   return table(
     t('drafts.changes'),
     columns,
-    shown.map(([name, value]) => [
+    entriesShown.map(([name, value]) => [
       fieldName(name),
       ...(isNew ? [] : [shownValue(name, base[name], zone)]),
       shownValue(name, value, zone),
@@ -50,7 +50,7 @@ export function changesTable({ changes, base }: { changes: Values; base: Values 
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** What was changed meanwhile, beside what was proposed. */
+/** Table of fields that were changed meanwhile, next to the proposed values. */
 export const differencesTable = (differences: readonly Difference[], zone: Zone): Html =>
   table(
     t('crud.differences'),
@@ -61,7 +61,7 @@ export const differencesTable = (differences: readonly Difference[], zone: Zone)
     ]),
   );
 
-/** The offer or picture as users see it: what is live beside what is proposed. */
+/** Preview of the offer or picture for users: the live version next to the proposed one. */
 export function preview(draft: Draft, current: View | null, pictureUrl: string): Html {
   if (draft.resource === 'campaigns') return html``;
   const after: Values = { ...current, ...draft.changes };
@@ -80,16 +80,16 @@ export function preview(draft: Draft, current: View | null, pictureUrl: string):
     )}</div>`;
 }
 
-/** A picture that was handed in and is not live yet. */
+/** An uploaded picture that is not live yet. */
 export const handedIn = (url: string): Html =>
   html`<img src="${url}" alt="${t('offers.images')}" width="240" loading="lazy">`;
 
-/** `pictureUrl`: of one that was handed in and is not live yet; '': there is none. */
+/** `pictureUrl`: of an uploaded picture that is not live yet, or ''. */
 function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
   const text = (name: string): string => String(view[name] ?? '');
   if (kind === 'creatives') {
-    const kept = text('path') === '' ? pictureUrl : `${text('path')}?width=480`;
-    const source = text('url') || kept;
+    const storedUrl = text('path') === '' ? pictureUrl : `${text('path')}?width=480`;
+    const source = text('url') || storedUrl;
     return html`
       ${source !== '' && handedIn(source)}
       <p class="hint">${text('width')} × ${text('height')}, ${text('type')}</p>`;
@@ -100,8 +100,8 @@ function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
     <p>${text('description') || text('short_description')}</p>
     ${text('mini_text') !== '' && html`<p class="hint">${text('mini_text')}</p>`}
     <p>${[text('cta_yes'), text('cta_no')]
-      .filter((one) => one !== '')
-      .map((one) => html`<span class="button small">${one}</span> `)}</p>
+      .filter((label) => label !== '')
+      .map((label) => html`<span class="button small">${label}</span> `)}</p>
     ${
       text('terms_and_conditions') !== '' &&
       html`<details>

@@ -10,24 +10,26 @@ import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, DraftConflict, differencesOf, fieldsOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
 import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
 
-/** How far ahead a draft can be scheduled (milliseconds). */
+/** Maximum time, in milliseconds, until a scheduled draft goes live. */
 const maxAheadMs = 366 * dayMs;
 
 const maxReasonLength = 2000;
 
-/** `liveAt`: when it goes live, as RFC 3339; null: now. `rowEtag`: the row that was compared, where it differs. */
+/**
+ * `liveAt`: time when it goes live (RFC 3339), or null for now. `rowEtag`: version of the compared row, if it differs.
+ */
 export type Approval = { liveAt?: unknown; rowEtag?: unknown };
 
 /**
- * Approves a draft that waits: it is live, or is at its time. Approving one that is scheduled changes its time.
- * @throws AppError conflict where it is decided already; DraftConflict; permission_denied
+ * Approves a waiting draft, which goes live now or at its time. Approving a scheduled draft changes its time.
+ * @throws AppError conflict if it is already decided; DraftConflict; permission_denied
  */
-export async function approve(kinds: ReviewedKinds, work: Work, id: string, given: Approval = {}): Promise<Draft> {
-  const found = await lockDraft(work, id);
-  await requireMay(work, found);
-  requireState(found, ['waiting', 'scheduled']);
-  const liveAt = readTime(given.liveAt, work.nowMs);
-  const draft = { ...found, base: await comparedBase(kinds, work, found, given.rowEtag) };
+export async function approve(kinds: ReviewedKinds, work: Work, id: string, approval: Approval = {}): Promise<Draft> {
+  const locked = await lockDraft(work, id);
+  await requireMay(work, locked);
+  requireState(locked, ['waiting', 'scheduled']);
+  const liveAt = readTime(approval.liveAt, work.nowMs);
+  const draft = { ...locked, base: await comparedBase(kinds, work, locked, approval.rowEtag) };
   if (liveAt === null) return goLive(kinds, work, draft, work.actor);
   return settle(work, draft, { state: 'scheduled', by: work.actor, liveAt });
 }
@@ -44,7 +46,7 @@ export async function refuse(work: Work, id: string, reason: unknown): Promise<D
   return settle(work, draft, { state: 'refused', by: work.actor, reason: reason.replaceAll('\0', '').trim() });
 }
 
-/** By who proposed it, or who may approve it. */
+/** Withdraws a draft. Its author can do this, and users who may approve it. */
 export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
   const draft = await lockDraft(work, id, resource);
   requireState(draft, ['waiting', 'scheduled']);
@@ -52,8 +54,8 @@ export async function withdraw(work: Work, id: string, resource?: Parameters<typ
 }
 
 /**
- * Takes back the last decision: what is live is as it was before, what was refused or scheduled waits again.
- * @throws AppError conflict; DraftConflict where what is live was changed since; permission_denied
+ * Reverts the last decision: live changes are undone, and a refused or scheduled draft waits again.
+ * @throws AppError conflict; DraftConflict if the live row was changed since; permission_denied
  */
 export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promise<Draft> {
   const draft = await lockDraft(work, id);
@@ -64,7 +66,7 @@ export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promis
   return settle(work, draft, { state: 'undone', by: work.actor });
 }
 
-/** Approves what a rule of the publisher lets through; of shared campaigns nothing. */
+/** Approves a draft if a rule of the publisher allows it; never for shared campaigns. */
 export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<Draft> {
   if (draft.advertiser_id === null) return draft;
   const { rows } = await work.executor.query<{ trusted: boolean; dates_approved: boolean }>(
@@ -80,7 +82,7 @@ export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Dra
   return draft;
 }
 
-/** Makes a draft live whose time has come. What changed meanwhile lets it wait again. */
+/** Makes a scheduled draft live at its time. If the row was changed meanwhile, the draft waits again. */
 export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: number): Promise<Draft> {
   const draft = await lockDraft(work, String(id));
   if (draft.state !== 'scheduled' || Date.parse(String(draft.live_at)) > work.nowMs) return draft;
@@ -127,7 +129,8 @@ function requireState({ state, decided_by }: Draft, allowed: readonly DraftState
 }
 
 /**
- * The base of the draft; where its fields were changed meanwhile, and the caller has seen that, as they are now.
+ * Returns the base of the draft, or the current values if its fields were changed meanwhile and the caller has seen
+ * them.
  * @throws DraftConflict
  */
 async function comparedBase(kinds: ReviewedKinds, work: Work, draft: Draft, rowEtag: unknown): Promise<Values> {
@@ -138,9 +141,9 @@ async function comparedBase(kinds: ReviewedKinds, work: Work, draft: Draft, rowE
   return fieldsOf(current, Object.keys(draft.base));
 }
 
-function readTime(given: unknown, nowMs: number): Date | null {
-  if (given === undefined || given === null) return null;
-  const ms = typeof given === 'string' ? timeOf(given) : null;
+function readTime(value: unknown, nowMs: number): Date | null {
+  if (value === undefined || value === null) return null;
+  const ms = typeof value === 'string' ? timeOf(value) : null;
   if (ms === null || Number.isNaN(ms) || ms > nowMs + maxAheadMs)
     throw new AppError('invalid_request', {
       details: [{ path: '/live_at', message: 'must be a time with its offset, within a year' }],
@@ -159,7 +162,7 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     where id = $1`,
     [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now, draft.base],
   );
-  // What is live has the picture; what was withdrawn needs none.
+  // A live draft has saved the picture; a withdrawn one does not need it.
   const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');
   if (isOver) await dropPicture(work, draft);
   const { id, campaign_id, resource, subject } = draft;

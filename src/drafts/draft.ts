@@ -86,7 +86,7 @@ export const drafts: Resource = {
   searched: ['subject', 'note'],
 };
 
-/** Warns about macros of URLs that a draft would set. */
+/** Warns about macros in the URLs of a draft. */
 export function warnOfDraft({ resource, changes }: { resource: ReviewedKind; changes: Values }): Warning[] {
   return urlWarningsOf(resource, changes).map(({ path, message }) => ({ path: `/changes${path}`, message }));
 }
@@ -94,11 +94,11 @@ export function warnOfDraft({ resource, changes }: { resource: ReviewedKind; cha
 export const getDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id)) as Draft;
 
-/** Who decides about a draft waits for who is deciding about it. */
+/** Locks a draft, so that decisions about it wait for each other. */
 export const lockDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id, 'for update')) as Draft;
 
-/** Keeps the picture of a draft until it is live. */
+/** Stores the picture of a draft until it is live. */
 export async function keepPicture({ executor }: Work, draftId: number, { bytes, type, size }: HandedIn): Promise<void> {
   await executor.query(
     'insert into draft_pictures (draft_id, bytes, type, width, height) values ($1, $2, $3, $4, $5)',
@@ -106,7 +106,7 @@ export async function keepPicture({ executor }: Work, draftId: number, { bytes, 
   );
 }
 
-/** The picture of a draft; null: it has none, or it is not kept any more. */
+/** Returns the picture of a draft; null if it has none, or it is no longer stored. */
 export async function readPicture({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | null> {
   type Said = { type: string; width: number; height: number };
   const { rows } = await executor.query<{ bytes: Buffer } & (Said | { type: null })>(
@@ -118,7 +118,7 @@ export async function readPicture({ executor }: Work, { id, changes }: Draft): P
   return { bytes: rows[0].bytes, type, size: { width, height } };
 }
 
-/** The picture of a draft as a file. @throws AppError not_found where it has none */
+/** Returns the picture of a draft as a file. @throws AppError not_found if it has none */
 export async function pictureFile(work: Work, draft: Draft): Promise<{ download: Buffer; type: string; name: string }> {
   const picture = await readPicture(work, draft);
   if (picture === null) throw new AppError('not_found');
@@ -130,7 +130,7 @@ export async function dropPicture({ executor }: Work, { id }: { id: number }): P
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 
-/** How long drafts that were decided are kept, and the pictures of those that were refused (milliseconds). */
+/** Time, in milliseconds, that decided drafts are kept, and the pictures of refused ones. */
 const keptMs = 400 * dayMs;
 const pictureKeptMs = 30 * dayMs;
 

@@ -19,10 +19,10 @@ import { draftRoutes } from './routes.ts';
 
 export type Drafts = ReturnType<typeof createDrafts>;
 
-type Needs = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+type DraftsDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
 
 /** Changes of offers and campaigns that are proposed, and live once they are approved. */
-export function createDrafts({ platform, catalog }: Needs) {
+export function createDrafts({ platform, catalog }: DraftsDeps) {
   const { pool, dbHealth, now } = platform.deps;
   const { kinds, management } = catalog;
   const schedule: Job = {
@@ -68,7 +68,7 @@ export function createDrafts({ platform, catalog }: Needs) {
     kinds,
     navigation: [entry],
     retention,
-    /** For pages: what was to be saved and needs approval becomes a draft. */
+    /** Creates a draft from a change on a page that needs approval. */
     propose: (work: Work, proposal: Proposal, advertiserId: number | null = null) =>
       propose(kinds, work, proposal, advertiserId),
     withdraw,

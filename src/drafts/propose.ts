@@ -11,14 +11,14 @@ import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './ap
 import { approveByRule } from './decide.ts';
 import { type Draft, getDraft, keepPicture } from './draft.ts';
 
-/** Drafts that may wait at once, of an advertiser and of a publisher's own people and keys (count). */
+/** Maximum number of waiting drafts of an advertiser, and of a publisher's own users and keys. */
 const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
-/** Pictures that may wait at once, of an advertiser and of a publisher's own (count): each has up to 5 MB. */
+/** Maximum number of waiting pictures of an advertiser, and of a publisher's own; each has up to 5 MB. */
 const maxPictures = 50;
 
 const maxNoteLength = 2000;
 
-/** What advertisers may propose beside what is material. */
+/** Fields that advertisers may propose in addition to material ones. */
 const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
   offers: ['campaign_id', ...materialFields.offers],
   creatives: ['offer_id', ...materialFields.creatives],
@@ -26,19 +26,19 @@ const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
 };
 
 /**
- * Proposes a new row or changes of one. An earlier draft of the same author for the same row is withdrawn.
- * @param advertiserId whose account proposes; null: the publisher's own people
- * @throws AppError as the change itself would; conflict where too many wait
+ * Proposes a new row, or changes of one. An earlier draft of the same author for the same row is withdrawn.
+ * @param advertiserId advertiser whose account proposes, or null for the publisher's own users
+ * @throws AppError like the change; conflict if too many are waiting
  */
 export async function propose(
   kinds: ReviewedKinds,
   work: Work,
-  given: Proposal,
+  proposal: Proposal,
   advertiserId: number | null = null,
 ): Promise<Draft> {
-  const { kind, changes, note } = checked(given, advertiserId !== null);
-  const { picture } = given;
-  const row = { resource: kind, row_id: given.rowId, has_picture: picture !== undefined };
+  const { kind, changes, note } = checked(proposal, advertiserId !== null);
+  const { picture } = proposal;
+  const row = { resource: kind, row_id: proposal.rowId, has_picture: picture !== undefined };
   const current = await currentRow(kinds, work, row);
   if (advertiserId !== null) await requireOwn(work, kind, changes, current, advertiserId);
   const after = await trySave(kinds, work, row, changes);
@@ -54,7 +54,7 @@ export async function propose(
     campaignId,
     advertiserId,
     kind,
-    rowId: given.rowId,
+    rowId: proposal.rowId,
     note,
     subject: await subjectOf(work, kind, after),
     changes: fieldsOf(after, changed),
@@ -62,8 +62,8 @@ export async function propose(
   });
   if (picture !== undefined) await keepPicture(work, id, picture);
   const draft = await getDraft(work, String(id));
-  const made = { id, campaign_id: campaignId, resource: kind, row_id: given.rowId, state: 'waiting' };
-  await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: made });
+  const created = { id, campaign_id: campaignId, resource: kind, row_id: proposal.rowId, state: 'waiting' };
+  await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: created });
   const decided = await approveByRule(kinds, work, draft);
   if (decided.state === 'waiting') await tell(work, decided);
   return decided;
@@ -81,20 +81,20 @@ function checked({ resource, rowId, changes, note = '', picture }: Proposal, byA
     throw invalid(denied.map((name) => ({ path: `/changes/${name}`, message: 'is for the publisher to set' })));
   if (picture !== undefined && (rowId !== null || resource === 'campaigns'))
     throw invalid([{ path: '/image', message: 'can be handed in with a new creative or a new offer alone' }]);
-  const said = resource === 'creatives' && picture !== undefined ? saidBy(picture, changes) : {};
-  return { kind: resource, changes: { ...changes, ...said }, note: note.replaceAll('\0', '') };
+  const pictureFields = resource === 'creatives' && picture !== undefined ? fieldsOfPicture(picture, changes) : {};
+  return { kind: resource, changes: { ...changes, ...pictureFields }, note: note.replaceAll('\0', '') };
 }
 
-/** The fields of a creative that its picture says. */
-function saidBy({ type, size }: HandedIn, changes: Values): Values {
-  const said: Values = { url: null, type, ...size };
-  const wrong = Object.keys(said).filter((name) => name in changes && changes[name] !== said[name]);
+/** Fields of a creative derived from its picture. */
+function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
+  const fields: Values = { url: null, type, ...size };
+  const wrong = Object.keys(fields).filter((name) => name in changes && changes[name] !== fields[name]);
   if (wrong.length > 0)
     throw invalid(wrong.map((name) => ({ path: `/changes/${name}`, message: 'is said by the picture: leave it out' })));
-  return said;
+  return fields;
 }
 
-/** Another advertiser's rows are as unknown ones. */
+/** Treats rows of other advertisers as unknown. */
 async function requireOwn(
   work: Work,
   kind: ReviewedKind,
@@ -119,7 +119,7 @@ async function requireRoom(
   advertiserId: number | null,
   { has_picture }: { has_picture: boolean },
 ): Promise<void> {
-  // Proposals of a publisher take turns: the count holds.
+  // Proposals of a publisher wait for each other, so that the count stays valid.
   await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::integer as count from drafts d
@@ -173,7 +173,7 @@ async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewD
   return (rows[0] as { id: number }).id;
 }
 
-/** Which operator it was is not for publishers. */
+/** Name of the author. Publishers don't see which operator it was. */
 const nameOf = (actor: Actor): string => (actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label);
 
 async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Promise<string> {
@@ -183,7 +183,7 @@ async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Pr
   return rows[0]?.title ?? '';
 }
 
-/** Once an hour for a campaign: many drafts are told of once. */
+/** Raises the event once an hour for a campaign, because there may be many drafts. */
 async function tell(work: Work, draft: Draft): Promise<void> {
   const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [
     draft.campaign_id,

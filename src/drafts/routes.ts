@@ -82,8 +82,8 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   await app.register((forms: App) => proposeRoute(forms, http, kinds));
   pictureRoute(app, http);
   decisionRoute(app, http, kinds);
-  const one = oneRoute(app, http);
-  one('approve', {
+  const decide = oneRoute(app, http);
+  decide('approve', {
     summary: 'Approve a draft',
     description:
       'It is live, or will be at its time. Where the fields that it changes were changed meanwhile the answer is 409 ' +
@@ -92,20 +92,20 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
     body: approvalBody,
     act: (work, id, { live_at, row_etag }) => approve(kinds, work, id, { liveAt: live_at, rowEtag: row_etag }),
   });
-  one('refuse', {
+  decide('refuse', {
     summary: 'Refuse a draft',
     description: 'Its author sees the reason. What is live stays as it is.',
     permission: approvalPermission,
     body: Type.Object({ reason: Type.String() }, { title: 'DraftRefusal', additionalProperties: false }),
     act: (work, id, { reason }) => refuse(work, id, reason),
   });
-  one('withdraw', {
+  decide('withdraw', {
     summary: 'Withdraw a draft',
     description: 'It waits no longer.',
     permission: drafts.permission,
     act: (work, id) => withdraw(work, id),
   });
-  one('undo', {
+  decide('undo', {
     summary: 'Undo a decision about a draft',
     description: 'What went live is as it was before, or removed where it was new; what was refused waits again.',
     permission: approvalPermission,
@@ -113,7 +113,7 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   });
 }
 
-/** A field of the form with a picture may have this much (bytes): an offer with its translations. */
+/** Maximum size, in bytes, of a field in the form with a picture: an offer with its translations. */
 const maxFieldBytes = 256 * 1024;
 
 async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): Promise<void> {
@@ -135,15 +135,15 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
   const hooks = { ...requirePermission(http, drafts.permission), ...forLimitedKeys };
   app.post(path, { schema, ...forms, ...hooks }, async (request, reply) => {
     const form: Partial<ImageForm> = request.isMultipart() ? await readImageForm(request, readField) : {};
-    const { row_id: rowId = null, ...given } = requireBody(proposalBody, form.fields ?? request.body);
-    const proposal = { ...given, rowId, ...(form.picture !== undefined && { picture: form.picture }) };
+    const { row_id: rowId = null, ...draftInput } = requireBody(proposalBody, form.fields ?? request.body);
+    const proposal = { ...draftInput, rowId, ...(form.picture !== undefined && { picture: form.picture }) };
     const make = async (work: Work) =>
       answer(http, work, await propose(kinds, work, proposal), { message: 'Draft created.', status: 201 });
     return post(http, request, reply, make, form.same);
   });
 }
 
-/** Fields of a form are texts; what is none of its type is left for the checks to name. */
+/** Converts form fields, which are text; the validation reports values of the wrong type. */
 function readField(name: string, value: unknown): unknown {
   if (name === 'row_id' && /^\d{1,10}$/.test(String(value))) return Number(value);
   if (name !== 'changes' || typeof value !== 'string') return value;
@@ -234,5 +234,5 @@ const oneRoute =
     );
   };
 
-const answer = (http: ManagementHttp, work: Work, draft: Draft, said: Parameters<typeof rowAnswer>[4]) =>
-  rowAnswer(http, drafts, work, draft as unknown as View, said);
+const answer = (http: ManagementHttp, work: Work, draft: Draft, options: Parameters<typeof rowAnswer>[4]) =>
+  rowAnswer(http, drafts, work, draft as unknown as View, options);

@@ -24,11 +24,11 @@ const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
   campaigns: 'dimensions.campaign',
 };
 
-/** What a draft is of, such as "New offer" or "Campaign". */
+/** Kind of a draft, such as "New offer" or "Campaign". */
 export const kindText = ({ resource, base }: Draft): string =>
   Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
 
-/** Notice about macros of URLs that a draft would set; nothing once it is refused or withdrawn. */
+/** Notice about macros in the URLs of a draft, unless it was refused or withdrawn. */
 export const draftNotice = (draft: Draft): Html =>
   draft.state === 'refused' || draft.state === 'withdrawn'
     ? nothing

@@ -4,22 +4,26 @@ import { fillUrl, parseUrlTemplate } from '../platform/lib/url-template.ts';
 import { hostOf } from '../webhooks/address-guard.ts';
 import type { Sender } from '../webhooks/sender.ts';
 
-/** Of one look (count). */
+/** Maximum number of redirects in a check. */
 const maxRedirects = 10;
-/** Of a whole look (milliseconds). */
+/** Timeout of a whole check, in milliseconds. */
 export const lookMs = 30_000;
 
-/** What a look at a page came to. `host` is the last one that was called. */
+/** Result of a check. `host` is the last host that was called. */
 export type Look = {
-  /** null: no answer. */
+  /** null without a response. */
   status: number | null;
   redirects: number;
   host: string;
-  /** Why there is no answer of the page itself: the class of the failure, `blocked`, or `redirects`; null: there is. */
+  /**
+   * Reason why the page itself did not respond: the class of the failure, `blocked`, or `redirects`; null if it did.
+   */
   problem: string | null;
 };
 
-/** Where a look begins: the stored URL with its macros filled, so that advertisers can tell it from users. */
+/**
+ * Start URL of a check: the stored URL with its macros filled, so that advertisers can distinguish checks from users.
+ */
 export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, number>>): URL | null {
   const template = parseUrlTemplate(landingUrl);
   return template && fillUrl(template, (name) => String(ids[name] ?? 'perkwire-check'));
@@ -27,28 +31,28 @@ export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, num
 
 type Looker = {
   sender: Sender;
-  /** Limit of each call (milliseconds). */
+  /** Timeout of each call, in milliseconds. */
   callMs: number;
-  /** Milliseconds, never going back. */
+  /** Monotonic time in milliseconds. */
   now: () => number;
 };
 
 /**
- * Looks at a page as a browser would reach it: HEAD, and GET where that is refused, through redirects, each address
- * vetted like that of a webhook. Bodies are not read beyond what the sender keeps.
+ * Checks a page as a browser would reach it: with HEAD, or GET if HEAD is refused, through redirects, each with a
+ * vetted address like that of a webhook. Bodies are read only up to the sender's limit.
  */
 export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promise<Look> {
   const endMs = now() + lookMs;
   let url = start;
   for (let redirects = 0; ; redirects += 1) {
-    const found = { redirects, host: hostOf(url) };
+    const visited = { redirects, host: hostOf(url) };
     const answer = await ask(sender, url, () => Math.min(callMs, endMs - now()));
-    if (answer.kind === 'blocked') return { ...found, status: null, problem: 'blocked' };
-    if (answer.kind === 'error') return { ...found, status: null, problem: answer.class };
+    if (answer.kind === 'blocked') return { ...visited, status: null, problem: 'blocked' };
+    if (answer.kind === 'error') return { ...visited, status: null, problem: answer.class };
     const next = nextOf(url, answer);
-    // Apps and their shops have schemes of their own: what leads there is a page that works.
-    if (next === null || !/^https?:$/.test(next.protocol)) return { ...found, status: answer.status, problem: null };
-    if (redirects === maxRedirects) return { ...found, status: answer.status, problem: 'redirects' };
+    // Apps and app stores have their own URL schemes; a redirect to one counts as a working page.
+    if (next === null || !/^https?:$/.test(next.protocol)) return { ...visited, status: answer.status, problem: null };
+    if (redirects === maxRedirects) return { ...visited, status: answer.status, problem: 'redirects' };
     url = next;
   }
 }
@@ -67,7 +71,7 @@ async function ask(sender: Sender, url: URL, leftMs: () => number) {
   return isRefused && leftMs() > 0 ? call('GET') : answer;
 }
 
-/** Failures of servers that do not know HEAD. */
+/** Failures of servers that don't support HEAD. */
 const isOdd = (errorClass: string): boolean => ['reset', 'protocol', 'timeout'].includes(errorClass);
 
 const nextOf = (
@@ -78,7 +82,7 @@ const nextOf = (
 export const results = ['found', 'gone', 'moved', 'unreachable'] as const;
 export type Result = (typeof results)[number];
 
-/** What a look says of the page. @param knownHost the host that it led to before; null: none */
+/** Interprets a check. @param knownHost host of the previous check, or null */
 export async function resultOf({ status, problem, host }: Look, knownHost: string | null): Promise<Result> {
   if (status === 404 || status === 410 || problem === 'dns') return 'gone';
   if (problem !== null || status === null || status >= 500) return 'unreachable';

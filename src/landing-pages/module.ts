@@ -11,12 +11,12 @@ import { landingCards } from './pages/landing-card.ts';
 import { actionAdditions, landingAdditions } from './view.ts';
 import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+type LandingPagesDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
 
 /** Landing pages and those of secondary actions, looked at daily: who leads to a lost one is paused. */
-export function createLandingPages({ platform, catalog, webhooks }: Needs) {
+export function createLandingPages({ platform, catalog, webhooks }: LandingPagesDeps) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
-  // Redirects may pass through http; addresses are vetted all the same.
+  // Redirects may pass through http; addresses are still vetted.
   const sender = createSender({
     allowNets: config.webhookAllowNets,
     allowHttp: true,
@@ -52,10 +52,10 @@ export function createLandingPages({ platform, catalog, webhooks }: Needs) {
   };
 }
 
-/** Limit of each call (milliseconds). */
+/** Timeout of each call, in milliseconds. */
 const callMs = 10_000;
 
-/** Pause between two runs while nothing more is due (milliseconds). */
+/** Pause between two runs while nothing is due, in milliseconds. */
 const pauseMs = 10_000;
 
 const watch = (deps: WatchDeps): Job => ({

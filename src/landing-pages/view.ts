@@ -53,7 +53,7 @@ export type LandingPageView = {
   paused_at: string | null;
 };
 
-type Row = Omit<LandingPageView, 'looked_at' | 'next_look_at' | 'failing_since' | 'paused_at'> & {
+type LandingPageRow = Omit<LandingPageView, 'looked_at' | 'next_look_at' | 'failing_since' | 'paused_at'> & {
   id: number;
   looked_at: Date;
   next_look_at: Date;
@@ -61,16 +61,16 @@ type Row = Omit<LandingPageView, 'looked_at' | 'next_look_at' | 'failing_since' 
   paused_at: Date | null;
 };
 
-/** Whose page it is: the landing page of a campaign, or the page of an offer's secondary action. */
+/** Owner of a page: the landing page of a campaign, or the page of an offer's secondary action. */
 export type LandingPageOf = 'campaign' | 'offer';
 
-/** What the last looks at pages came to, by the ids of their kind; a page that was never looked at has no entry. */
+/** Returns the latest checks of pages, by the ids of their kind, without pages that were never checked. */
 export async function findLandingPages(
   executor: Executor,
   kind: LandingPageOf,
   ids: readonly number[],
 ): Promise<Map<number, LandingPageView>> {
-  const { rows } = await executor.query<Row>(
+  const { rows } = await executor.query<LandingPageRow>(
     `select ${kind}_id as id, url, looked_at, next_look_at, result, status, problem, redirects, leads_to,
       known_host as led_to, failing_since, paused_at
     from landing_pages where ${kind}_id = any($1::integer[]) and looked_at is not null`,
@@ -90,7 +90,7 @@ export async function findLandingPages(
   );
 }
 
-/** What answers show of a campaign's landing page. */
+/** Fields about the landing page in responses with a campaign. */
 export const landingAdditions: Additions = {
   fields: {
     landing_page: orNull(view, {
@@ -100,17 +100,17 @@ export const landingAdditions: Additions = {
     }),
   },
   read: async ({ executor }, rows) => {
-    const found = await findLandingPages(
+    const pageById = await findLandingPages(
       executor,
       'campaign',
       rows.map(({ id }) => Number(id)),
     );
-    return ({ id }) => ({ landing_page: found.get(Number(id)) ?? null });
+    return ({ id }) => ({ landing_page: pageById.get(Number(id)) ?? null });
   },
   warn: async () => [],
 };
 
-/** What answers show of the page of an offer's secondary action. */
+/** Fields about the page of the secondary action in responses with an offer. */
 export const actionAdditions: Additions = {
   fields: {
     action_page: orNull(view, {
@@ -122,8 +122,8 @@ export const actionAdditions: Additions = {
   },
   read: async ({ executor }, rows) => {
     const leading = rows.filter(hasAction).map(({ id }) => Number(id));
-    const found = await findLandingPages(executor, 'offer', leading);
-    return ({ id }) => ({ action_page: found.get(Number(id)) ?? null });
+    const pageById = await findLandingPages(executor, 'offer', leading);
+    return ({ id }) => ({ action_page: pageById.get(Number(id)) ?? null });
   },
   warn: async () => [],
 };

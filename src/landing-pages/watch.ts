@@ -20,24 +20,24 @@ export type WatchDeps = {
   raiseFacts: Webhooks['raiseFacts'];
   kinds: { campaigns: Resource; offers: Resource };
   sender: Sender;
-  /** Limit of each call (milliseconds). */
+  /** Timeout of each call, in milliseconds. */
   callMs: number;
   looks: Counter<'result'>;
   logger: Logger;
   now: () => number;
-  /** Of [0, 1). */
+  /** Random number in [0, 1). */
   random: () => number;
 };
 
-/** Addresses looked at by one run (count): each of another host. */
+/** Maximum number of addresses per run, each of another host. */
 export const maxBatch = 20;
-/** Looks in a row that must find a page gone or moved before who leads there is paused (count). */
+/** Number of consecutive checks with the result gone or moved before the campaign or offer is paused. */
 export const looksToPause = 3;
-/** Until what one look says is looked at again (milliseconds). */
+/** Time, in milliseconds, until a result is checked again. */
 const againMs = hourMs;
 
-/** A page of one campaign, or of the secondary action of one offer. */
-type Row = {
+/** Page of a campaign, or of the secondary action of an offer. */
+type WatchedPage = {
   subject: string;
   campaign_id: number | null;
   offer_id: number | null;
@@ -51,14 +51,14 @@ type Row = {
   end_at: string | null;
 };
 
-/** Campaigns `c` whose offers are shown, as far as rows say so. */
+/** SQL condition for campaigns `c` whose offers are shown, as far as the rows tell. */
 const shownSql = `c.active and c.stopped_at is null and c.deleted_at is null and p.landing_pages_checked`;
 
 /**
- * Takes the addresses that are due, one of each host, and none of a host that a process looks at, with all pages that
- * have the same one: what comes later waits for the next look of the others. What campaigns and offers lead to by
- * now counts: another URL begins anew. A URL with macros is another page for each campaign. Names that are reserved for
- * examples and tests lead nowhere (RFC 6761).
+ * SQL that takes the due addresses, one of each host, without hosts that another process is checking, with all pages
+ * that have the same address: later ones wait for the next check. The current URLs of campaigns and offers count; a
+ * changed URL starts again. A URL with macros is a separate page for each campaign. Names reserved for examples and
+ * tests don't resolve (RFC 6761).
  */
 const takeSql = `
 with pages as (
@@ -97,29 +97,29 @@ with pages as (
 )
 select taken.*, pages.end_at from taken join pages using (subject) order by subject`;
 
-/** Looks at the pages that are due, once at each address. @returns how many addresses */
+/** Checks the due pages, once for each address. @returns number of addresses */
 export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
   const { pool, now } = deps;
   const nowMs = now();
   const { rows } = await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_landing_pages'))");
-    return executor.query<Row>(takeSql, [
+    return executor.query<WatchedPage>(takeSql, [
       new Date(nowMs),
       new Date(nowMs + againMs),
       new Date(nowMs + lookMs + callTailMs),
     ]);
   });
-  const byUrl = new Map<string, Row[]>();
-  for (const row of rows) getOrInsert(byUrl, row.url, (): Row[] => []).push(row);
+  const byUrl = new Map<string, WatchedPage[]>();
+  for (const row of rows) getOrInsert(byUrl, row.url, (): WatchedPage[] => []).push(row);
   await Promise.all([...byUrl.values()].map((pages) => lookAtOne(deps, pages)));
   return byUrl.size;
 }
 
-/** What a look may take beyond its limit, to be stored (milliseconds). */
+/** Time, in milliseconds, to store a result after the timeout of the check. */
 const callTailMs = 30_000;
 
-/** @param rows pages with one address */
-async function lookAtOne(deps: WatchDeps, rows: readonly Row[]): Promise<void> {
+/** @param rows pages with the same address */
+async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise<void> {
   const { sender, callMs, logger, now } = deps;
   const over = rows.filter((row) => isOver(row, now()));
   const live = rows.filter((row) => !over.includes(row));
@@ -127,7 +127,7 @@ async function lookAtOne(deps: WatchDeps, rows: readonly Row[]): Promise<void> {
     if (over.length > 0) await leave(deps, over, dayMs);
     const start = startOf(live[0]);
     const look = start === null ? null : await lookAt(start, { sender, callMs, now: () => performance.now() });
-    // A failure of our own says nothing of the page.
+    // A local failure says nothing about the page.
     if (look === null || look.problem === 'local') return await leave(deps, live, againMs);
     const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, live, now()));
     const results: Result[] = [];
@@ -140,30 +140,30 @@ async function lookAtOne(deps: WatchDeps, rows: readonly Row[]): Promise<void> {
 }
 
 /** Secondary actions have no macros. */
-function startOf(row: Row | undefined): URL | null {
+function startOf(row: WatchedPage | undefined): URL | null {
   if (row === undefined) return null;
   const { campaign_id: id, publisher_id, url } = row;
   return id === null ? parseUrl(url) : urlToLookAt(url, { campaign_id: id, publisher_id });
 }
 
-/** Whether the schedule of the campaign has ended: its page may be gone. */
-const isOver = ({ end_at: end }: Row, nowMs: number): boolean => (timeOf(end ?? undefined) ?? nowMs) < nowMs;
+/** Whether the schedule of the campaign has ended, so that its page may be gone. */
+const isOver = ({ end_at: end }: WatchedPage, nowMs: number): boolean => (timeOf(end ?? undefined) ?? nowMs) < nowMs;
 
-/** Leaves pages as they are known, until later. */
-const leave = async ({ pool, now }: WatchDeps, rows: readonly Row[], laterMs: number): Promise<void> =>
+/** Leaves the results unchanged until a later check. */
+const leave = async ({ pool, now }: WatchDeps, rows: readonly WatchedPage[], laterMs: number): Promise<void> =>
   void (await pool.query(
     `update landing_pages set looking_until = null, next_look_at = $2
     where subject = any($1::text[]) and looking_until is not null`,
     [rows.map(({ subject }) => subject), new Date(now() + laterMs)],
   ));
 
-/** Stores what was found, and pauses who leads there when it was found often enough. */
-async function settle(deps: WatchDeps, row: Row, look: Look, isOffline: boolean): Promise<Result> {
+/** Stores the result, and pauses the campaign or offer if the same result was found often enough. */
+async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: boolean): Promise<Result> {
   const nowMs = deps.now();
-  // Who was paused and is active again was resumed by someone who knows where the page leads.
+  // A paused campaign or offer that is active again was resumed by someone who knows where the page leads.
   const isResumed = row.paused_at !== null;
-  const found = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
-  const result = isResumed && found === 'moved' ? 'found' : found;
+  const foundResult = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
+  const result = isResumed && foundResult === 'moved' ? 'found' : foundResult;
   const isLost = result === 'gone' || result === 'moved';
   const failures = isLost ? 1 + (result === row.result ? row.failures : 0) : result === 'found' ? 0 : row.failures;
   const next = isLost && failures < looksToPause ? againMs : dayMs * (5 / 6 + deps.random() / 3);
@@ -185,8 +185,8 @@ async function settle(deps: WatchDeps, row: Row, look: Look, isOffline: boolean)
   return result;
 }
 
-/** Whether another address answered lately. Where none does, a name may be unknown for want of a connection. */
-async function isAnyAnswering({ pool }: WatchDeps, pages: readonly Row[], nowMs: number): Promise<boolean> {
+/** Whether another address responded recently. If none did, a name may be unresolved because the network is down. */
+async function isAnyAnswering({ pool }: WatchDeps, pages: readonly WatchedPage[], nowMs: number): Promise<boolean> {
   const { rows } = await pool.query(
     'select 1 from landing_pages where url <> $1 and status is not null and looked_at > $2 limit 1',
     [pages[0]?.url, new Date(nowMs - 2 * dayMs)],
@@ -194,7 +194,7 @@ async function isAnyAnswering({ pool }: WatchDeps, pages: readonly Row[], nowMs:
   return rows.length > 0;
 }
 
-/** As the audit log names it. */
+/** Actor in the audit log. */
 const watcher: Actor = {
   kind: 'system',
   id: 0,
@@ -206,11 +206,11 @@ const watcher: Actor = {
   publisherId: null,
 };
 
-/** Pauses the campaign, or the offer alone, as long as it leads there. @returns whether it did */
+/** Pauses the campaign, or only the offer, while it leads there. @returns whether it did */
 async function pause(
   { kinds, raiseFacts }: WatchDeps,
   work: Work,
-  { campaign_id: campaignId, offer_id: offerId, url, known_host: knownHost }: Row,
+  { campaign_id: campaignId, offer_id: offerId, url, known_host: knownHost }: WatchedPage,
   look: Look,
   reason: Result,
   since: Date | null,
@@ -221,7 +221,7 @@ async function pause(
       : ([kinds.offers, offerId, 'useraction_url'] as const);
   const current = await getRow(kind, work, String(id), 'for update');
   if (current[field] !== url || !(await pauseRow(kind, work, current))) return false;
-  const found = {
+  const details = {
     url: url.split('?')[0],
     reason,
     status: look.status,
@@ -233,7 +233,7 @@ async function pause(
     offerId === null
       ? (['campaign.landing_page_lost', { campaign_id: id, name: current.name }] as const)
       : (['offer.action_page_lost', { offer_id: id, campaign_id: current.campaign_id, name: current.title }] as const);
-  const fact = { publisherId: work.publisherId, subject: `${id} ${found.since}`, data: { ...data, ...found } };
+  const fact = { publisherId: work.publisherId, subject: `${id} ${details.since}`, data: { ...data, ...details } };
   await raiseFacts(work.executor, event, [fact]);
   return true;
 }

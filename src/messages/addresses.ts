@@ -3,16 +3,16 @@ import { type Executor, transaction } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { keepMs } from './store.ts';
 
-/** Who reads the messages of a publisher; the address by its keyed hash. */
+/** Recipient of a publisher's messages, identified by the keyed hash of the address. */
 export type Reader = { publisherId: number; addressKey: string };
 
-/** Publisher id of suppressions that hold for all: the address does not work, or its owner complained. */
+/** Publisher id of suppressions for all publishers: the address does not work, or its owner complained. */
 export const allPublishers = 0;
 
 export const suppressionReasons = ['unsubscribed', 'bounced', 'complained', 'added'] as const;
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
-/** @param readers the keys of the address, at the publisher and at all */
+/** @param readers keys of the address, for the publisher and for all publishers */
 export async function findSuppression(
   executor: Executor,
   readers: readonly Reader[],
@@ -27,9 +27,9 @@ export async function findSuppression(
 }
 
 /**
- * Suppresses addresses. A complaint replaces another reason, and what is made here is not ended by a provider any more.
- * @param provider the mail provider that reports it; null: it is made here
- * @returns addresses that were not suppressed before (count)
+ * Suppresses addresses. A complaint replaces another reason. A suppression made here can't be ended by a provider.
+ * @param provider the mail provider that reports it, or null if it is made here
+ * @returns number of newly suppressed addresses
  */
 export async function suppress(
   executor: Executor,
@@ -67,10 +67,10 @@ export async function unsuppress(executor: Executor, readers: readonly Reader[])
   return (rowCount ?? 0) > 0;
 }
 
-/** Messages that an address gets of a publisher in a day (count): anyone may type in the address of another. */
+/** Maximum number of messages of a publisher to an address per day, because anyone may enter someone else's address. */
 const maxADay = 20;
 
-/** Whether the owner confirmed the address. */
+/** Whether the owner has confirmed the address. */
 export async function isAddressConfirmed(executor: Executor, { publisherId, addressKey }: Reader): Promise<boolean> {
   const { rowCount } = await executor.query(
     `select from message_confirmations
@@ -81,9 +81,9 @@ export async function isAddressConfirmed(executor: Executor, { publisherId, addr
 }
 
 /**
- * Takes a place in the daily limit of an address for a message, before it is sent. Messages to the same address take
- * their places one after the other, in all processes. A message that is not sent gives its place back (`settle`).
- * @returns whether the message has a place; on every attempt of a message that has one, true
+ * Counts a message against the daily limit of its address before it is sent. Messages to the same address are counted
+ * one after the other, in all processes. A message that is not sent is uncounted (`settle`).
+ * @returns whether the message is within the limit; true on every further attempt of a counted message
  */
 export function takeDailyPlace(
   pool: pg.Pool,
@@ -95,7 +95,7 @@ export function takeDailyPlace(
     await executor.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
       `perk messages ${publisherId} ${addressKey}`,
     ]);
-    // Messages that an earlier release sent have no counted_at.
+    // Messages sent by an earlier release have no counted_at.
     const { rowCount } = await executor.query(
       `update perk_messages set counted_at = $4 where id = $3 and (
         select count(*) from perk_messages o
@@ -109,8 +109,8 @@ export function takeDailyPlace(
 }
 
 /**
- * Of many messages to an address that is not confirmed, one asks its owner. @returns whether it is this one; on every
- * try the same
+ * Selects one of the messages to an unconfirmed address to ask its owner. @returns whether it is this one; the same on
+ * every attempt
  */
 export async function claimQuestion(
   executor: Executor,
@@ -127,7 +127,7 @@ export async function claimQuestion(
   return rowCount === 1;
 }
 
-/** Messages that waited for it are sent. */
+/** Confirms an address and releases its waiting messages. */
 export async function confirmAddress(executor: Executor, { publisherId, addressKey }: Reader, nowMs: number) {
   const at = new Date(nowMs);
   await executor.query(

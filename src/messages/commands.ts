@@ -1,6 +1,6 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 
-/** Perk messages. */
+/** Commands for perk messages. */
 export const messageCommands: readonly Command[] = [
   {
     name: 'messages list',

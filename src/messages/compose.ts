@@ -8,7 +8,7 @@ import type { Reader } from './addresses.ts';
 import type { MessageKind } from './store.ts';
 import { oneLine, renderMessage, renderQuestion, type Written } from './template.ts';
 
-/** Where links of messages lead. */
+/** Paths of the links in messages. */
 export const readerPaths = { unsubscribe: '/messages/unsubscribe', confirm: '/messages/confirm' } as const;
 
 type MintToken = { mint: (reader: Reader) => string };
@@ -43,7 +43,7 @@ export function composeMessage(
   return { ...written, fromName: name, headers };
 }
 
-/** The question whether an address may get messages. */
+/** Composes the question whether an address may receive messages. */
 export function composeQuestion(
   { config, confirmTokens }: ComposeDeps,
   { publisher, fromName, language, reader }: About,

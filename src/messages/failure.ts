@@ -1,16 +1,16 @@
 import { readReply } from './replies.ts';
 import { type Refusal, refusals } from './reply-patterns.ts';
 
-/** Refusals of a mail server, and the server that does not answer. */
+/** Refusals of a mail server, and `unreachable`. */
 export const failedBecause = [...refusals, 'unreachable'] as const;
 export type FailedBecause = (typeof failedBecause)[number];
 
 export type Failure = {
-  /** Text for the log of messages. The server's own text may contain the address and is left out. */
+  /** Text for the log of messages, without the server's own text, which may contain the address. */
   error: string;
-  /** null: no mail server was asked. */
+  /** null if no mail server was involved. */
   refusal: FailedBecause | null;
-  /** Reply code and enhanced status code, such as `550 5.7.1`; null: there was no reply. */
+  /** Reply code and enhanced status code, such as `550 5.7.1`, or null without a reply. */
   reply: string | null;
   /** Whether another attempt on the schedule is useless. */
   isFinal: boolean;
@@ -18,13 +18,13 @@ export type Failure = {
 
 type SmtpError = { responseCode?: number; response?: string; command?: string; code?: string };
 
-/** Error codes of nodemailer for a server that cannot be reached. */
+/** Error codes of nodemailer for a server that can't be reached. */
 const unreachableCodes = ['ECONNECTION', 'ESOCKET', 'EDNS', 'ETIMEDOUT', 'EAUTH'];
 
-/** Commands whose reply can be about the recipient: messages have one each. */
+/** Commands whose reply may be about the recipient; each message has only one. */
 const recipientCommands = ['RCPT TO', 'DATA'];
 
-/** Reads an error of the mailer. `addresses` are those of the mail. */
+/** Converts an error of the mailer. `addresses` are those of the mail. */
 export function failureOf(err: unknown, addresses: { sender?: string; recipient?: string }): Failure {
   const { responseCode = 0, response = '', command = '', code = '' } = (err ?? {}) as SmtpError;
   if (responseCode === 0) {
@@ -47,7 +47,7 @@ export function failureOf(err: unknown, addresses: { sender?: string; recipient?
   };
 }
 
-/** Replies to other commands than those about the recipient are about the sender. */
+/** Attributes a refusal to the sender if the reply is to a command that is not about the recipient. */
 function whoseReply(refusal: Refusal, { command, isPermanent }: { command: string; isPermanent: boolean }): Refusal {
   if (command.startsWith('AUTH') || command.endsWith('HLO') || command === 'STARTTLS') return 'sender';
   if (recipientCommands.includes(command)) return refusal;
@@ -55,10 +55,10 @@ function whoseReply(refusal: Refusal, { command, isPermanent }: { command: strin
   return command === 'MAIL FROM' && isPermanent && refusal === 'unclear' ? 'sender' : refusal;
 }
 
-/** A mail that was refused as a whole, for no reason that can be fixed at the relay. */
+/** Whether a mail was refused as a whole, for a reason that can't be fixed at the relay. */
 const isFinalReply = (refusal: Refusal, code: string): boolean => code === 'EMESSAGE' && refusal === 'unclear';
 
-/** Whether the server could not be asked at all, so that other messages wait as well. */
+/** Whether the server could not be reached, so that other messages wait as well. */
 export const isUnreachable = (err: unknown): boolean => {
   const { responseCode = 0, code = '' } = (err ?? {}) as SmtpError;
   return unreachableCodes.includes(code) && responseCode < 400;

@@ -29,7 +29,7 @@ import { findRefusedMessages, keepMs } from './store.ts';
 import { suppressionRoutes } from './suppression-routes.ts';
 import { applyMessageRetention, eraseMessagesOfSessions, eraseMessagesOfUser, exportMessages } from './user-data.ts';
 
-type Needs = {
+type MessagesDeps = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -40,7 +40,7 @@ type Needs = {
 };
 
 /** E-mails to users with the perks that they confirmed, or saved, where they asked for it. */
-export function createMessages({ platform, catalog, perks }: Needs) {
+export function createMessages({ platform, catalog, perks }: MessagesDeps) {
   const { deps } = platform;
   const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));
   const sendDeps = {
@@ -109,7 +109,10 @@ const version = 1;
 const dataLength = 22;
 const pattern = /^[A-Za-z0-9_-]{51}$/;
 
-/** Tokens of links in mails: 0 version · 1 key id · 2–5 publisher · 6–21 address key · 22–37 HMAC. They do not end. */
+/**
+ * Creates tokens of links in mails: 0 version · 1 key id · 2–5 publisher · 6–21 address key · 22–37 HMAC. They don't
+ * expire.
+ */
 function createReaderTokens(signer: Signer) {
   return {
     mint: ({ publisherId, addressKey }: Reader): string => {
@@ -132,8 +135,8 @@ function createReaderTokens(signer: Signer) {
 }
 
 /**
- * Finds perk messages that wait or failed because of the mail server, or of its reply about the sender: one fact for
- * each publisher, until the messages are sent or given up.
+ * Finds perk messages that wait or failed because of the mail server, or of its reply about the sender: one fact per
+ * publisher, until the messages are sent or given up.
  */
 export const messageCheck: AlertCheck = {
   name: 'message alerts',

@@ -63,7 +63,7 @@ const perksOf = ({ body }: Payload): MessagePerk[] =>
     coupon,
   }));
 
-/** Those that an address is suppressed by: of a publisher, the present key first, and of all. */
+/** Keys by which an address may be suppressed: for the publisher, the current key first, and for all publishers. */
 export type ReaderKeys = (
   publisherId: number,
   content: { email: string | null; pubUserId?: string },
@@ -72,8 +72,8 @@ export type ReaderKeys = (
 export function createReaderKeys(config: Peppers): ReaderKeys {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   return (publisherId, { email, pubUserId = '' }) => {
-    // A blank begins no pub_user_id, so no user has the key of an address.
-    const names = email === null ? [` user ${pubUserId}`] : spellingsOf(email).map((one) => ` mail ${one}`);
+    // No pub_user_id starts with a blank, so that no user has the key of an address.
+    const names = email === null ? [` user ${pubUserId}`] : spellingsOf(email).map((spelling) => ` mail ${spelling}`);
     const scopes = email === null ? [publisherId] : [...new Set([publisherId, allPublishers])];
     const readers = scopes.flatMap((scope) =>
       names.flatMap((name) => userKeys.allOf(scope, name).map((addressKey) => ({ publisherId: scope, addressKey }))),

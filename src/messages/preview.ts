@@ -3,17 +3,17 @@ import { newUuid7 } from '../platform/lib/uuid7.ts';
 import { type ComposeDeps, type Composed, composeMessage } from './compose.ts';
 import { samplePerks } from './sample.ts';
 
-type Asked = { publisherId: number; settings: { from_name: string }; language: string | null };
+type PreviewRequest = { publisherId: number; settings: { from_name: string }; language: string | null };
 
-/** A message with invented perks, whose links belong to nobody. @throws AppError resource_not_found */
+/** Composes a message with invented perks, whose links belong to no one. @throws AppError resource_not_found */
 export function preview(
   deps: ComposeDeps,
-  { publisherId, settings, language: asked }: Asked,
+  { publisherId, settings, language: requested }: PreviewRequest,
   nowMs: number,
 ): Composed & { language: string } {
   const publisher = deps.catalog.current().publishers.get(publisherId);
   if (publisher === undefined) throw new AppError('resource_not_found', { message: 'Publisher not found.' });
-  const language = asked ?? publisher.language.unit ?? 'en';
+  const language = requested ?? publisher.language.unit ?? 'en';
   const about = { publisher, fromName: settings.from_name, language };
   const reader = { publisherId, addressKey: newUuid7(nowMs) };
   const perks = samplePerks(deps.config.publicUrl, nowMs);

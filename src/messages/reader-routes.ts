@@ -26,13 +26,13 @@ const headers = {
 };
 
 /**
- * What readers do by the links of messages: one click ends them (RFC 8058: mail clients post), another confirms an
- * address. Readers see a page with a button. A GET does nothing, because scanners of mails follow links.
+ * Routes of the links in messages: one click unsubscribes (RFC 8058: mail clients post), another confirms an address.
+ * Readers see a page with a button. GET requests change nothing, because mail scanners follow links.
  */
 export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { pool, now, unsubscribeTokens, confirmTokens } = deps;
   app.removeAllContentTypeParsers();
-  // Its body says `List-Unsubscribe=One-Click`, as a form or in parts: there is nothing to read in it.
+  // The body is `List-Unsubscribe=One-Click`, as a form or multipart; it contains nothing to read.
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 4096 }, (_request, _body, done) =>
     done(null, undefined),
   );

@@ -10,29 +10,30 @@ import {
 } from './reply-patterns.ts';
 
 type Reply = {
-  /** Reply text with its code, such as `550 5.1.1 User unknown`; lines of one reply may follow each other. */
+  /** Reply text with its code, such as `550 5.1.1 User unknown`; it may contain several lines. */
   text: string;
-  /** Addresses of the mail; they are not read as words. */
+  /** Addresses of the mail, which are ignored in the text. */
   sender?: string | undefined;
   recipient?: string | undefined;
 };
 
 export type ReplyReading = {
   refusal: Refusal;
-  /** Reply code; 0: the text has none. */
+  /** Reply code, or 0 without one. */
   code: number;
-  /** Enhanced status code (RFC 3463) such as `5.1.1`; null: the text has none. */
+  /** Enhanced status code (RFC 3463) such as `5.1.1`, or null without one. */
   status: string | null;
 };
 
-/** Characters of a reply that are read. */
+/** Maximum length of a reply that is read, in characters. */
 const maxLength = 2000;
 
 const enhancedStatus = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/g;
 
 /**
- * Classifies a reply of a mail server. A reader is suppressed for `recipient` only, so that is the answer only if the
- * code is permanent, the text or the enhanced status names the mailbox, and no part of the text blames anything else.
+ * Classifies a reply of a mail server. A reader is suppressed only for `recipient`. So this is the result only if the
+ * code is permanent, the text or the enhanced status is about the mailbox, and no part of the text blames anything
+ * else.
  */
 export function readReply({ text, sender, recipient }: Reply): ReplyReading {
   const raw = text.slice(0, maxLength);
@@ -50,7 +51,7 @@ export function readReply({ text, sender, recipient }: Reply): ReplyReading {
   const isAboutMailbox = byStatus === 'recipient' || !accountState.test(words) || recipientWords.test(words);
   if (rest !== words && isAboutMailbox && mayBeRecipient && !statuses.some(isOtherMatter)) return reading('recipient');
   if (byStatus !== 'recipient') return reading(byStatus ?? 'unclear');
-  const agrees = statuses.every((one) => refusalOfStatus(one) === 'recipient');
+  const agrees = statuses.every((status) => refusalOfStatus(status) === 'recipient');
   return reading(mayBeRecipient && agrees && !doubts.test(rest) ? 'recipient' : 'unclear');
 }
 

@@ -10,13 +10,13 @@
 export const refusals = ['recipient', 'mailbox', 'domain', 'sender', 'content', 'unclear'] as const;
 export type Refusal = (typeof refusals)[number];
 
-/** One pattern of alternatives; texts are in lower case, without codes, links, brackets and addresses. */
+/** Pattern of alternatives. Texts are in lower case, without codes, links, brackets and addresses. */
 const anyOf = (flags: string, ...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), flags);
 
 /** Alternatives as one group. */
 const group = (...parts: readonly string[]): string => `(?:${parts.join('|')})`;
 
-/** The word "someone" stands for an address, unless it is the sender's. */
+/** The word "someone" replaces an address other than the sender's. */
 const mailboxNoun = group(
   ...['users?', 'recipients?', '(?:e-?)?mail ?box(?:es)?', 'inbox', '(?:e-?mail |user )?accounts?'],
   ...['address(?:ee|es)?', 'alias(?:es)?', 'local[- ]part', 'someone', 'person'],
@@ -45,7 +45,7 @@ const missingState = group(
   ...['locked', 'frozen', 'unknown to (?:us|me)'],
 );
 
-/** Phrases that say that a mailbox does not exist or is disabled. */
+/** Phrases for a mailbox that does not exist or is disabled. */
 export const missingMailbox = anyOf(
   'gu',
   // "No such user here", "unknown or illegal alias", "inactive email address"
@@ -94,19 +94,19 @@ export const missingMailbox = anyOf(
   String.raw`(?:用户|收件人|邮箱|帐号|账号)\S{0,6}不存在`,
 );
 
-/** States of an account: "Account suspended" may be the account at the relay. */
+/** States of an account. "Account suspended" may refer to the account at the relay. */
 export const accountState = anyOf(
   'u',
   String.raw`\b(?:disabled|deactivated|inactive|suspended|closed|terminated|deleted|expired|blocked|locked|frozen)\b`,
 );
 
-/** Words that show that a reply speaks of the recipient. */
+/** Words that show that a reply is about the recipient. */
 export const recipientWords = anyOf(
   'u',
   'recipient|mail ?box|inbox|addressee|tried to reach|trying to reach|someone|destinat|postfach',
 );
 
-/** The account at the relay. */
+/** Words for the account at the relay. */
 export const ownAccount = anyOf(
   'u',
   String.raw`\byour (?:e?-?mail |smtp |user )?(?:account|mail ?box|user|login|subscription|plan|trial)`,
@@ -116,7 +116,7 @@ type Blame = { refusal: Refusal; pattern: RegExp };
 
 const blame = (refusal: Refusal, ...parts: readonly string[]): Blame => ({ refusal, pattern: anyOf('u', ...parts) });
 
-/** Phrases that blame something else than the existence of the mailbox. The first match counts. */
+/** Phrases that blame something other than the existence of the mailbox. The first match counts. */
 export const blames: readonly Blame[] = [
   blame('sender', '(?:sending|daily|hourly|relay|outgoing|outbound)[^.]{0,20}(?:quota|limit)'),
   blame(
@@ -178,7 +178,7 @@ export const blames: readonly Blame[] = [
   ),
 ];
 
-/** Words that make a status about the recipient doubtful where no phrase says so. */
+/** Words that make a status about the recipient doubtful if no phrase confirms it. */
 export const doubts = anyOf(
   'u',
   'refus|den(?:y|ied)|not (?:allowed|permitted|accepted|authori)|preference|restrict|filter|content|undeliver',
@@ -193,6 +193,6 @@ const statusRefusals: readonly (readonly [RegExp, Refusal])[] = [
   [/^\d\.7\.\d+$/, 'sender'],
 ];
 
-/** Refusal by a status of the IANA registry of enhanced status codes; undefined: it names no side. */
+/** Refusal for a status in the IANA registry of enhanced status codes; undefined if the status is not specific. */
 export const refusalOfStatus = (status: string): Refusal | undefined =>
   statusRefusals.find(([pattern]) => pattern.test(status))?.[1];

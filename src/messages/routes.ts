@@ -20,7 +20,7 @@ export const tags = ['Perk messages'];
 export const listPath = '/manage/v1/perk-messages';
 const settingsPath = `${listPath}/settings`;
 
-/** Messages of one page (count), and of one where none is asked for. */
+/** Maximum number of messages per page. */
 const maxListed = 200;
 
 const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
@@ -30,10 +30,10 @@ const messageView = Type.Object(
     id: Type.String({ format: 'uuid', description: 'The first part of its Message-ID.' }),
     session_id: Type.String({ format: 'uuid' }),
     kind: Type.Union([Type.Literal('perks'), Type.Literal('reminder')]),
-    state: Type.Union(messageStates.map((one) => Type.Literal(one))),
+    state: Type.Union(messageStates.map((state) => Type.Literal(state))),
     attempts: Type.Integer(),
     error: Type.Union([Type.String(), Type.Null()]),
-    refusal: Type.Union([...failedBecause.map((one) => Type.Literal(one)), Type.Null()], {
+    refusal: Type.Union([...failedBecause.map((refusal) => Type.Literal(refusal)), Type.Null()], {
       description:
         'Why the last attempt failed. Only `recipient` (the mailbox does not exist or is disabled) suppresses the ' +
         'address.',
@@ -56,7 +56,7 @@ const listQuery = Type.Object(
   {
     ...publisherQuery.properties,
     api_key: Type.Optional(Type.String({ description: 'The key, where no header has it.' })),
-    state: Type.Optional(Type.Union(messageStates.map((one) => Type.Literal(one)))),
+    state: Type.Optional(Type.Union(messageStates.map((state) => Type.Literal(state)))),
     limit: integerParameter(
       { minimum: 1, maximum: maxListed },
       {
@@ -92,7 +92,7 @@ export type MessageRow = {
   can_retry: boolean;
 };
 
-/** `state` null: any; `below`: exclusive bound of their ids, null: the newest; `limit` (count). */
+/** Query of the list. `state` null: any; `below`: exclusive upper bound of ids, or null for the newest. */
 type Listed = { state: MessageRow['state'] | null; below: string | null; limit: number };
 
 const newest: Listed = { state: null, below: null, limit: maxListed };
@@ -116,7 +116,7 @@ export async function listMessages(
 
 type RouteDeps = { http: ManagementHttp; deps: ComposeDeps & { pool: pg.Pool; now: () => number } };
 
-/** E-mails with confirmed perks: whether they are sent, and what became of them. */
+/** Routes of emails with confirmed perks: settings and log. */
 export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promise<void> {
   openManagementScope(app);
   const hooks = requirePermission(http, 'configurations');
@@ -163,8 +163,8 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
   app.get(`${listPath}/preview`, { schema: previewSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const settings = await http.management.read(actor, publisherId, getSettings);
-    const asked = { publisherId, settings, language: request.query.language ?? null };
-    const { language, subject, html, text } = preview(deps, asked, deps.now());
+    const previewRequest = { publisherId, settings, language: request.query.language ?? null };
+    const { language, subject, html, text } = preview(deps, previewRequest, deps.now());
     return send(reply, { status: 200, body: { data: { language, subject, html, text } }, headers: {} });
   });
 
@@ -188,11 +188,11 @@ function listRoute(app: App, http: ManagementHttp, now: () => number): void {
     if (details.length > 0) throw new AppError('invalid_request', { details });
     const { state = null, limit = maxListed, cursor } = request.query;
     const below = cursor === undefined ? null : readCursor(cursor, now());
-    const asked = { state, below, limit: Number(limit) };
+    const query = { state, below, limit: Number(limit) };
     const data = await http.management.read(actor, publisherId, ({ executor }) =>
-      listMessages(executor, publisherId, asked),
+      listMessages(executor, publisherId, query),
     );
-    const last = data.length === asked.limit ? data.at(-1) : undefined;
+    const last = data.length === query.limit ? data.at(-1) : undefined;
     const body = { data, next_cursor: last === undefined ? null : writeCursor(last.id) };
     return send(reply, { status: 200, body, headers: {} });
   });
@@ -237,7 +237,7 @@ function retryAllRoute(app: App, http: ManagementHttp): void {
   });
 }
 
-/** @returns messages that are sent again (count) */
+/** @returns number of messages that are sent again */
 export const retryAll = ({ executor, publisherId, nowMs }: Retry): Promise<number> =>
   sendAllAgain(executor, publisherId, nowMs);
 

@@ -45,7 +45,7 @@ export type SendDeps = ComposeDeps & {
 
 const secondMs = 1000;
 
-/** Waits after each attempt that failed (milliseconds): about two days in all. */
+/** Waits after failed attempts, in milliseconds: about two days in total. */
 const waitsMs = [
   5 * secondMs,
   5 * minuteMs,
@@ -57,23 +57,26 @@ const waitsMs = [
   20 * hourMs,
 ];
 
-/** Messages of one run, and how many are under way at once (count). */
+/** Maximum number of messages per run, all of which are sent concurrently. */
 const maxBatch = 20;
-/** Pause while the server cannot be reached at all (milliseconds). */
+/** Pause while the server can't be reached, in milliseconds. */
 const breakMs = 30 * secondMs;
 const pauseMs = secondMs;
 
-/** Sends what is due. @returns the pause until the next run (milliseconds): long while no mail server answers */
+/**
+ * Sends due messages. @returns the pause until the next run in milliseconds, which is longer while no mail server
+ * answers
+ */
 export async function sendDueMessages(deps: SendDeps): Promise<number> {
   await removeOldContents(deps.pool, deps.now());
-  const due = await takeDue(deps.pool, deps.now(), maxBatch);
-  const reached = await Promise.all(due.map((message) => sendOne(deps, message)));
+  const messages = await takeDue(deps.pool, deps.now(), maxBatch);
+  const reached = await Promise.all(messages.map((message) => sendOne(deps, message)));
   return reached.includes(false) ? breakMs : pauseMs;
 }
 
 type Sending = { message: DueMessage; content: MessageContent; readers: readonly [Reader, ...Reader[]] };
 
-/** @returns false: the server could not be reached */
+/** @returns false if the server could not be reached */
 async function sendOne(deps: SendDeps, message: DueMessage): Promise<boolean> {
   const { pool, secretBox, now } = deps;
   const { id, publisher_id: publisherId, content_sealed: sealed, attempts } = message;
@@ -113,22 +116,22 @@ const readersOfAll = ({ readers }: Sending): Reader[] =>
 
 const dayIsFull: Outcome = { state: 'dropped', error: 'the address had its messages of the day' };
 
-/** @returns what became of it; null: it is recorded. @throws Error of the mail server */
+/** @returns the outcome, or null if it was recorded already. @throws Error of the mail server */
 async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   const { pool, now } = deps;
   const { message, content, readers } = sending;
   if ((await findSuppression(pool, readers)) !== null) return { state: 'suppressed' };
   const isConfirmed = await isAddressConfirmed(pool, readers[0]);
-  const found = await findPerks(deps, sending);
-  if ('state' in found) return found;
-  if (message.delivery === 'webhook') return handOver(deps, sending, found.perks);
+  const result = await findPerks(deps, sending);
+  if ('state' in result) return result;
+  if (message.delivery === 'webhook') return handOver(deps, sending, result.perks);
   if (content.email === null) return { state: 'dropped', error: 'there is no address' };
   if (deps.mailer === null) return { state: 'pending', error: 'there is no mail server', dueMs: now() + 5 * minuteMs };
   const about = aboutOf(deps, sending);
   if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
   if (message.double_opt_in && !isConfirmed) return ask(deps, sending);
   if (!(await takeDailyPlace(pool, readers[0], message.id, now()))) return dayIsFull;
-  await mail(deps, sending, composeMessage(deps, about, { kind: message.kind, perks: found.perks }), message.id);
+  await mail(deps, sending, composeMessage(deps, about, { kind: message.kind, perks: result.perks }), message.id);
   return { state: 'sent' };
 }
 
@@ -141,7 +144,7 @@ function aboutOf({ catalog }: SendDeps, { message, content, readers: [reader] }:
 
 const messageIdOf = ({ config }: SendDeps, name: string): string => `<${name}@${new URL(config.publicUrl).hostname}>`;
 
-/** Postmark replaces the `Message-ID`, so its reports name the message by metadata. */
+/** Headers for the provider. Postmark replaces the `Message-ID`, so its reports identify the message by metadata. */
 const providerHeaders = ({ config }: SendDeps, name: string): Record<string, string> =>
   config.mailFeedback.postmark === undefined ? {} : { [`x-pm-metadata-${postmarkMetadata}`]: name };
 
@@ -152,7 +155,7 @@ async function mail(deps: SendDeps, { message, content }: Sending, composed: Com
   await deps.mailer?.send({ ...composed, ...replyTo, to, headers, messageId: messageIdOf(deps, name) });
 }
 
-/** The perks of a message. A reminder follows the offer: it comes later, or not at all, where its end has changed. */
+/** Returns the perks of a message. A reminder follows changes of the offer's end: it is sent later, or not at all. */
 async function findPerks(
   { findSavedPerk, now }: SendDeps,
   { message, content: { perks, pubUserId = '' } }: Sending,
@@ -167,13 +170,16 @@ async function findPerks(
   return { perks: [saved.perk] };
 }
 
-/** A perk as it is mailed: a message may wait for days, and a code that has ended meanwhile is not sent. */
+/** Removes an expired code from a perk, because a message may wait for days. */
 function withoutEndedCode(perk: MessagePerk, nowMs: number): MessagePerk {
   const end = perk.coupon?.expires_at ?? null;
   return end !== null && Date.parse(end) <= nowMs ? { ...perk, coupon: null } : perk;
 }
 
-/** To the publisher's own mailer: it is sent once the webhook is stored, which is then tried like all webhooks. */
+/**
+ * Hands a message to the publisher's own mailer. It counts as sent when the webhook is stored, which is then retried
+ * like all webhooks.
+ */
 async function handOver(deps: SendDeps, sending: Sending, perks: readonly MessagePerk[]): Promise<Outcome | null> {
   const { message, content } = sending;
   const about = aboutOf(deps, sending);
@@ -204,7 +210,7 @@ async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   if (about !== null && (await claimQuestion(pool, readers[0], message.id, now())))
     await mail(deps, sending, composeQuestion(deps, about), `${message.id}.confirm`);
   await settle(pool, message, { state: 'unconfirmed' }, now());
-  // It may have been confirmed meanwhile, because of another message.
+  // Another message may have led to the confirmation meanwhile.
   if (await isAddressConfirmed(pool, readers[0])) await confirmAddress(pool, readers[0], now());
   return null;
 }

@@ -8,7 +8,7 @@ import type { Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 
-/** Whether, how and as whom a publisher sends messages. */
+/** Settings of a publisher's messages. */
 export const settingsInput = Type.Object(
   {
     enabled: Type.Boolean({ description: 'Whether users who ask for it get their confirmed perks by e-mail.' }),
@@ -53,17 +53,17 @@ export async function getSettings({ executor, publisherId }: { executor: Executo
   return rows[0] ?? noSettings;
 }
 
-/** Whether addresses of users may be kept: the publisher sends messages, or did, and some may wait to be dropped. */
+/** Whether user addresses may be stored: the publisher sends messages, or has sent some that may still wait. */
 export async function mayKeepAddresses(executor: Executor, publisherId: number): Promise<boolean> {
   const { rowCount } = await executor.query('select from perk_message_settings where publisher_id = $1', [publisherId]);
   return rowCount === 1;
 }
 
 /** @throws AppError invalid_request */
-export async function setSettings(work: Work, given: unknown): Promise<Settings> {
-  const details = checkValue(Type.Partial(settingsInput, { additionalProperties: false }), given ?? {});
+export async function setSettings(work: Work, input: unknown): Promise<Settings> {
+  const details = checkValue(Type.Partial(settingsInput, { additionalProperties: false }), input ?? {});
   const before = await getSettings(work);
-  const after: Settings = { ...before, ...(given as Partial<Settings>) };
+  const after: Settings = { ...before, ...(input as Partial<Settings>) };
   if (details.length === 0 && after.reply_to !== null && parseEmail(after.reply_to) === null)
     details.push({ path: '/reply_to', message: 'must be one e-mail address' });
   if (details.length === 0 && /\p{Cc}/u.test(after.from_name))

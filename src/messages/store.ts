@@ -7,7 +7,7 @@ import type { Delivery } from './settings.ts';
 
 export type MessageKind = 'perks' | 'reminder';
 
-/** What is sealed of a message until it is sent. A reminder has its perk from the wallet. */
+/** Content of a message, sealed until it is sent. A reminder reads its perk from the wallet. */
 export type MessageContent = { email: string | null; language: string; pubUserId?: string; perks: MessagePerk[] };
 
 export const contentContext = (id: string): string => `perk-message ${id}`;
@@ -28,11 +28,11 @@ export type NewMessage = {
   hasAddress: boolean;
   sealed: Buffer;
   nowMs: number;
-  /** The saved offer and its end, of a reminder. */
+  /** Saved offer and its end, for a reminder. */
   reminder: Reminder | null;
 };
 
-/** Stores messages of publishers that send such. A user is reminded of an offer once, and not of one that ends now. */
+/** Stores messages of publishers that send them. A user is reminded of an offer once, and not if it ends now. */
 export async function insertMessages(executor: Executor, messages: readonly NewMessage[]): Promise<void> {
   const timeOrNull = (ms: number | undefined): Date | null => (ms === undefined ? null : new Date(ms));
   await executor.query({
@@ -66,7 +66,7 @@ on conflict do nothing`,
   });
 }
 
-/** How long a process may take to send one before another tries (milliseconds). */
+/** Time, in milliseconds, after which another process sends a message. */
 const leaseMs = 2 * minuteMs;
 
 export type DueMessage = {
@@ -86,7 +86,7 @@ export type DueMessage = {
   reminder_hours: number | null;
 };
 
-/** Takes messages that are due; a process that dies with one leaves it to another when the lease is over. */
+/** Takes due messages. If a process dies with one, another process sends it after the lease. */
 export async function takeDue(executor: Executor, nowMs: number, limit: number): Promise<DueMessage[]> {
   const { rows } = await executor.query<DueMessage>({
     name: 'take_due_perk_messages',
@@ -108,20 +108,20 @@ left join perk_message_settings s on s.publisher_id = t.publisher_id`,
 
 export type Outcome =
   | { state: 'sent' | 'suppressed' }
-  /** Not sent, because there is nothing to say any more. */
+  /** Not sent, because it became obsolete. */
   | { state: 'dropped'; error: string }
-  /** `isKept`: its content, so that it can be sent again. */
+  /** `isKept`: whether its content is kept, so that it can be sent again. */
   | ({ state: 'failed'; error: string; isKept: boolean } & Refused)
   | { state: 'unconfirmed' }
   | ({ state: 'pending'; error: string | null; dueMs: number; attempts?: number } & Partial<Refused>);
 
 type Refused = { refusal: FailedBecause | null; reply: string | null };
 
-/** How long the content of a message is kept that failed, or whose address is not confirmed (milliseconds). */
+/** Time, in milliseconds, that the content of a message is kept if it failed, or its address is not confirmed. */
 export const keepMs = 7 * dayMs;
 
 /**
- * Records what became of an attempt, unless another process took the message meanwhile.
+ * Records the outcome of an attempt, unless another process has taken the message meanwhile.
  * @returns whether it was recorded
  */
 export async function settle(
@@ -154,7 +154,7 @@ export async function settle(
   return rowCount === 1;
 }
 
-/** Removes the contents whose time is over; a message whose address was not confirmed is dropped. */
+/** Removes expired contents. Messages whose address was not confirmed are dropped. */
 export async function removeOldContents(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update perk_messages set content_sealed = null, keep_until = null, finished_at = coalesce(finished_at, $1),
@@ -165,7 +165,7 @@ export async function removeOldContents(executor: Executor, nowMs: number): Prom
   );
 }
 
-/** Sends all again that failed and whose content is kept. @returns messages (count) */
+/** Sends all failed messages again whose content is kept. @returns number of messages */
 export async function sendAllAgain(executor: Executor, publisherId: number, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
     `update perk_messages set state = 'pending', due_at = $2, attempts = 0, keep_until = null, finished_at = null
@@ -175,7 +175,7 @@ export async function sendAllAgain(executor: Executor, publisherId: number, nowM
   return rowCount ?? 0;
 }
 
-/** Sends one again that failed, or one that waits at once. @returns false: there is none with a content */
+/** Sends a failed message again, or a waiting one at once. @returns false if there is none with content */
 export async function sendAgain(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `update perk_messages set state = 'pending', due_at = $3, attempts = 0, keep_until = null, finished_at = null
@@ -185,23 +185,23 @@ export async function sendAgain(executor: Executor, publisherId: number, id: str
   return rowCount === 1;
 }
 
-/** Messages of a publisher that wait or failed because of the mail server or what it says of the sender. */
+/** Messages of a publisher that wait or failed because of the mail server, or because of its reply about the sender. */
 export type RefusedMessages = {
   publisherId: number;
   count: number;
-  /** When the oldest of them was asked for. */
+  /** Time when the oldest of them was requested. */
   since: Date;
-  /** Of the newest of them. */
+  /** Refusal of the newest one. */
   refusal: FailedBecause;
   reply: string | null;
 };
 
-/** Attempts after which a temporary refusal lasts (count): the third is five minutes after the first. */
+/** Number of attempts after which a temporary refusal counts as lasting: the third is five minutes after the first. */
 const lastingAttempts = 3;
 
 /**
- * Finds the messages that the relay must be fixed for, by publisher: a permanent refusal at once, a temporary one or
- * a server that does not answer after some attempts. Messages stay among them until they are sent or given up.
+ * Finds the messages whose delivery requires a fix at the relay, by publisher: a permanent refusal at once, a temporary
+ * one or an unreachable server after some attempts. Messages count until they are sent or given up.
  */
 export async function findRefusedMessages(executor: Executor): Promise<RefusedMessages[]> {
   const { rows } = await executor.query<RefusedMessages>(

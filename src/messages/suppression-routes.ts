@@ -15,7 +15,7 @@ import { listPath, tags } from './routes.ts';
 
 const path = `${listPath}/suppressions`;
 
-/** Addresses of a call (count). */
+/** Maximum number of addresses per call. */
 const maxAddresses = 1000;
 
 const counts = Type.Object(
@@ -31,13 +31,16 @@ const addresses = Type.Object(
 const address = Type.Object({ email: Type.String({ maxLength: 254 }) }, { additionalProperties: false });
 const state = Type.Object({
   suppressed: Type.Boolean(),
-  reason: Type.Union([...suppressionReasons.map((one) => Type.Literal(one)), Type.Null()]),
+  reason: Type.Union([...suppressionReasons.map((reason) => Type.Literal(reason)), Type.Null()]),
   since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
 });
 
 const stateAnswer = Type.Object({ data: state }, { title: 'SuppressionAnswer' });
 
-/** Who gets no messages. Addresses come in bodies, so that no log of URLs has them; kept are keyed hashes. */
+/**
+ * Routes of suppressed addresses. Addresses are sent in bodies, so that URL logs don't contain them; only keyed hashes
+ * are stored.
+ */
 export async function suppressionRoutes(
   app: App,
   { http, readerKeys }: { http: ManagementHttp; readerKeys: ReaderKeys },
@@ -119,31 +122,31 @@ export async function suppressionRoutes(
 }
 
 /** @throws AppError invalid_request */
-function emailsOf(given: unknown): string[] {
-  const details = checkValue(addresses, given ?? {});
-  const { emails = [] } = (given ?? {}) as { emails?: string[] };
+function emailsOf(body: unknown): string[] {
+  const details = checkValue(addresses, body ?? {});
+  const { emails = [] } = (body ?? {}) as { emails?: string[] };
   const parsed = details.length > 0 ? [] : emails.map(parseEmail);
-  for (const [index, one] of parsed.entries())
-    if (one === null) details.push({ path: `/emails/${index}`, message: 'must be one e-mail address' });
+  for (const [index, email] of parsed.entries())
+    if (email === null) details.push({ path: `/emails/${index}`, message: 'must be one e-mail address' });
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, 100) });
   return [...new Set(parsed as string[])];
 }
 
 /** @throws AppError invalid_request */
-function emailOf(given: unknown): string {
-  const details = checkValue(address, given ?? {});
-  const email = details.length > 0 ? null : parseEmail((given as { email: string }).email);
+function emailOf(body: unknown): string {
+  const details = checkValue(address, body ?? {});
+  const email = details.length > 0 ? null : parseEmail((body as { email: string }).email);
   if (details.length === 0 && email === null) details.push({ path: '/email', message: 'must be one e-mail address' });
   if (email === null) throw new AppError('invalid_request', { details });
   return email;
 }
 
 async function stateOf({ executor }: { executor: Executor }, readers: readonly Reader[]) {
-  const found = await findSuppression(executor, readers);
+  const suppression = await findSuppression(executor, readers);
   return {
-    suppressed: found !== null,
-    reason: found?.reason ?? null,
-    since: found?.createdAt.toISOString() ?? null,
+    suppressed: suppression !== null,
+    reason: suppression?.reason ?? null,
+    since: suppression?.createdAt.toISOString() ?? null,
   };
 }
 
@@ -152,14 +155,14 @@ export async function countSuppressions({ executor, publisherId }: { executor: E
     `select reason, count(*)::integer as count from message_suppressions where publisher_id = any($1) group by reason`,
     [[publisherId, allPublishers]],
   );
-  const found = new Map(rows.map(({ reason, count }) => [reason, count]));
-  return Object.fromEntries(suppressionReasons.map((reason) => [reason, found.get(reason) ?? 0])) as Record<
+  const countByReason = new Map(rows.map(({ reason, count }) => [reason, count]));
+  return Object.fromEntries(suppressionReasons.map((reason) => [reason, countByReason.get(reason) ?? 0])) as Record<
     (typeof suppressionReasons)[number],
     number
   >;
 }
 
-/** How many, not which. */
+/** Writes an audit entry with the number of addresses, without the addresses. */
 export async function auditSuppressions(work: Work, change: { added?: number; removed?: number }): Promise<void> {
   const resource = { name: 'message-suppressions', key: 'id' } as const;
   const before = Object.fromEntries(Object.keys(change).map((name) => [name, 0]));

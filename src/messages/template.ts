@@ -8,10 +8,10 @@ import type { MessageKind } from './store.ts';
 
 type Brand = ReturnType<typeof brandColours>;
 
-/** A mail as it is sent, without its headers. */
+/** A mail without its headers. */
 export type Written = { subject: string; html: string; text: string };
 
-/** `publisher`: its name as readers see it. `timeZone`: its own, by which days end. */
+/** `publisher`: its display name. `timeZone`: time zone in which days end. */
 type Message = {
   publisher: string;
   brand: Brand;
@@ -21,7 +21,7 @@ type Message = {
   timeZone: string;
 };
 
-/** Mail clients that know dark mode; the others show the inline styles. */
+/** Style for mail clients that support dark mode; others show the inline styles. */
 const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
 .page{background:${dark.surface}!important}
 .card{background:${dark.tile}!important;border-color:${dark['tile-edge']}!important}
@@ -29,10 +29,10 @@ const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@m
 .button{background:${dark.action}!important;color:${dark['on-action']}!important}}`;
 
 const font = 'font-family:-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
-/** Secondary text: of the same colour, as mail clients do not mix any. */
+/** Secondary text in the same color, because mail clients don't support color mixing. */
 const small = 'font-size:13px;line-height:1.5;opacity:.85';
 
-/** The mail in the language of the reader. */
+/** Renders the mail in the language of the reader. */
 export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl, timeZone }: Message): Written {
   const title =
     kind === 'reminder' ? t('endUser.message.reminder') : t('endUser.message.title', { count: perks.length });
@@ -54,7 +54,7 @@ export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl, t
   };
 }
 
-/** The mail that asks whether an address may get messages. */
+/** Renders the mail that asks whether an address may receive messages. */
 export function renderQuestion({
   publisher,
   brand,
@@ -79,10 +79,10 @@ export function renderQuestion({
 
 type Frame = { publisher: string; brand: Brand; title: string; rows: Html; foot: Html };
 
-/** One edge for all texts, also those of offers in a script of the other direction. */
+/** Aligns all texts to the same edge, including offers in a script of the other direction. */
 const edge = (): string => `text-align:${languages[reader().language].direction === 'rtl' ? 'right' : 'left'}`;
 
-/** Tables and inline styles: what mail clients keep. */
+/** Page frame of tables and inline styles, which mail clients support. */
 function frame({ publisher, brand, title, rows, foot }: Frame): string {
   const { language } = reader();
   const { surface, text } = brand.light;
@@ -170,5 +170,5 @@ function perkText(perk: MessagePerk, timeZone: string): string {
   return lines.filter((line) => line !== '').join('\n');
 }
 
-/** A header has one line, whatever a name holds. */
+/** Converts a name to a single line for a header. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();

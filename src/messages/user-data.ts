@@ -16,7 +16,7 @@ export const applyMessageRetention: RetentionStep = async (pool, { retentionDeli
   return { perkMessages: rowCount ?? 0 };
 };
 
-/** What is not sent yet is never sent. Who unsubscribed stays unsubscribed. */
+/** SQL that deletes unsent messages. Unsubscriptions stay. */
 const eraseSql = (where: string): string => `with gone as (
   delete from perk_messages where ${where} returning publisher_id, address_key
 )
@@ -38,7 +38,7 @@ export const eraseMessagesOfUser =
 /* $2: publisher, $3: keys of an address. */
 const toAddressSql = '(publisher_id = $2 and address_key = any($3::uuid[]))';
 
-/** Keyed hashes of the address by which a person is named; none for another identifier. */
+/** Keyed hashes of the address if it identifies the person; otherwise empty. */
 const addressKeysOf = (readerKeys: ReaderKeys, { publisherId, namedBy, identifier }: UserSubject): string[] =>
   namedBy === 'email'
     ? readerKeys(publisherId, { email: identifier })

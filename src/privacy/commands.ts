@@ -1,18 +1,18 @@
 import { type Command, text } from '../command-line/command.ts';
 
-const named = {
+const identifierOptions = {
   user: text('ID', 'pub_user_id; - reads it from standard input, which other users of the machine do not see'),
   'ad-fp': text('ID', 'the id of the device or browser, instead'),
   email: text('ADDRESS', 'the e-mail address, instead; - reads it from standard input'),
   'email-sha256': text('HASH', 'the SHA-256 of the e-mail address, instead'),
 };
 
-/** What is kept of a person. */
+/** Commands for the personal data of a user. */
 export const privacyCommands: readonly Command[] = [
   {
     name: 'privacy find',
     about: 'Counts what is kept of a person; exits with 1 where nothing is',
-    options: named,
+    options: identifierOptions,
     callsService: true,
     examples: ['privacy find --user u-1', 'privacy find --user - < id.txt', 'privacy find --email - < address.txt'],
     load: async () => (await import('./commands/desk.ts')).findUser,
@@ -21,7 +21,7 @@ export const privacyCommands: readonly Command[] = [
     name: 'privacy export',
     args: 'FILE',
     about: 'Writes everything that is kept of a person to a JSON file',
-    options: named,
+    options: identifierOptions,
     callsService: true,
     examples: ['privacy export person.json --user u-1'],
     load: async () => (await import('./commands/desk.ts')).exportUser,
@@ -29,7 +29,7 @@ export const privacyCommands: readonly Command[] = [
   {
     name: 'privacy erase',
     about: 'Erases a person, and waits until that is done',
-    options: named,
+    options: identifierOptions,
     callsService: true,
     examples: ['privacy erase --user u-1', 'privacy erase --ad-fp 5f1d', 'privacy erase --email - < address.txt'],
     load: async () => (await import('./commands/desk.ts')).eraseUser,

@@ -23,14 +23,14 @@ type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
 export type PrivacyDesk = {
   /** @throws AppError invalid_request unless exactly one identifier is given */
   subjectOf: (publisherId: number, named: NamedUser) => UserSubject;
-  /** All personal data of the user, as they are kept. `work`: within a transaction. */
+  /** Reads all personal data of the user as stored. `work`: within a transaction. */
   read: (work: { executor: Executor; nowMs: number }, subject: UserSubject) => Promise<PersonalData>;
   /**
-   * The same as JSON, for the person: the audit log tells that it was exported, and not whose. `write` runs it in one
-   * transaction.
+   * Exports the data as JSON for the person. The audit log records the export, without the person. `write` runs it in
+   * one transaction.
    */
   export: (subject: UserSubject, write: WriteOnce, envelope?: Envelope) => Promise<Readable>;
-  /** Asks a worker to erase the user. */
+  /** Requests that a worker erases the user. */
   erase: (work: Work, subject: UserSubject) => Promise<Erasure>;
 };
 
@@ -58,7 +58,7 @@ export function createDesk({ secretBox, config, userData, alone }: DeskDeps): Pr
   };
 
   return {
-    subjectOf: (publisherId, named) => readSubject(userKeys, publisherId, named),
+    subjectOf: (publisherId, identifiers) => readSubject(userKeys, publisherId, identifiers),
     read,
     export: (subject, write, envelope = { before: '', after: '' }) =>
       alone(subject.publisherId, () =>
@@ -69,19 +69,19 @@ export function createDesk({ secretBox, config, userData, alone }: DeskDeps): Pr
           }),
         ),
       ),
-    erase: async (work, { identifier, userKeys: _all, ...named }) => {
+    erase: async (work, { identifier, userKeys: _all, ...subject }) => {
       const erasure = await insertErasure(work.executor, {
-        ...named,
+        ...subject,
         id: newUuid7(work.nowMs),
         requestedAt: new Date(work.nowMs),
         subjectSealed: sealSubject(secretBox, identifier),
       });
-      await note(work, 'erasures', erasure.id, named.namedBy);
+      await note(work, 'erasures', erasure.id, subject.namedBy);
       return erasure;
     },
   };
 }
 
-/** Who did it and when; the audit log never learns the identifier. */
+/** Writes an audit entry without the identifier. */
 const note = (work: Work, name: 'exports' | 'erasures', id: string, namedBy: IdentifierKind): Promise<void> =>
   audit(work, { resource: { name, key: 'id' }, action: 'create', before: null, after: { id, named_by: namedBy } });

@@ -3,7 +3,7 @@ import type { ErasedSession } from '../platform/user-data.ts';
 
 type Erasure = { erasureId: string; subject: { userKey: string } };
 
-/** Keeps sessions that the first sweep empties, for the second sweep. */
+/** Stores sessions that the first sweep empties, for the second sweep. */
 export async function insertErasedSessions(
   executor: Executor,
   { erasureId, subject }: Erasure,
@@ -24,7 +24,7 @@ export async function insertErasedSessions(
   );
 }
 
-/** The sessions that the first sweep emptied, in the order of their ids, after one id (null: from the first on). */
+/** Returns sessions that the first sweep emptied, ordered by id, after one id (null: from the first). */
 export async function findErasedSessions(
   executor: Executor,
   { erasureId, subject }: Erasure,

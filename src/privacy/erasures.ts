@@ -15,7 +15,7 @@ export type Erasure = {
   counts: Partial<ErasedCounts>;
 };
 
-/** An erasure under lease, with the sealed identifier. */
+/** A leased erasure with the sealed identifier. */
 export type ClaimedErasure = Erasure & { subjectSealed: Buffer };
 
 const columns = `id, publisher_id as "publisherId", user_key as "userKey", named_by as "namedBy",
@@ -55,7 +55,7 @@ export type ErasureStatus = 'pending' | 'sweeping' | 'done';
 export const statusOf = ({ finishedAt, sweptAt }: { finishedAt: Date | null; sweptAt: Date | null }): ErasureStatus =>
   finishedAt !== null ? 'done' : sweptAt !== null ? 'sweeping' : 'pending';
 
-/** A publisher's erasures, the newest first. `next`: what the following page begins before; null: this is the last. */
+/** Lists a publisher's erasures, newest first. `next`: upper bound of the following page, or null on the last page. */
 export async function listErasures(
   executor: Executor,
   publisherId: number,
@@ -70,19 +70,19 @@ export async function listErasures(
   return { erasures, next: rows.length > limit ? (erasures.at(-1)?.id ?? null) : null };
 }
 
-/** A worker that has not renewed its lease for this long counts as dead (milliseconds). */
+/** A worker that has not renewed its lease for this long, in milliseconds, counts as dead. */
 const leaseMs = 15_000;
 
 /**
- * Time from the first sweep to the second (milliseconds): requests that had read the user before the first sweep have
- * ended by then, for no statement runs longer than ten seconds.
+ * Time from the first sweep to the second, in milliseconds. Requests that read the user before the first sweep have
+ * ended by then, because no statement runs longer than ten seconds.
  */
 export const secondSweepMs = 25_000;
 
 /*
- * $1: now, $2: end of the lease, $3: latest end of a first sweep after which the second may start. Publishers are
- * found one after the other in the index, each with its oldest erasure that is due. A publisher that was served
- * recently has an erasure that is due later: by its lease, or by its second sweep.
+ * $1: now, $2: end of the lease, $3: latest end of a first sweep after which the second may start. Publishers are found
+ * one after the other in the index, each with its oldest due erasure. The erasure of a recently served publisher is due
+ * later, because of its lease or its second sweep.
  */
 const claimSql = `
 with recursive publishers as (
@@ -110,14 +110,14 @@ where (user_key, id) = (
   order by c.served_at, c.waiting_since limit 1 for update of e skip locked
 ) returning ${columns}, subject_sealed as "subjectSealed"`;
 
-/** Leases an erasure that is due, of the publisher that has waited longest; null when none is due. */
+/** Leases a due erasure of the publisher that has waited longest, or returns null. */
 export async function claimErasure(executor: Executor, nowMs: number): Promise<ClaimedErasure | null> {
   const times = [nowMs, nowMs + leaseMs, nowMs - secondSweepMs].map((ms) => new Date(ms));
   const { rows } = await executor.query<ClaimedErasure>({ name: 'claim_erasure', text: claimSql, values: times });
   return rows[0] ?? null;
 }
 
-/** Renews the lease, and stores the counts so far. */
+/** Renews the lease and stores the current counts. */
 export async function renewErasure(
   executor: Executor,
   { userKey, id }: Erasure,
@@ -138,7 +138,7 @@ export async function endFirstSweep(executor: Executor, { userKey, id }: Erasure
   );
 }
 
-/** Ends the erasure. Only the keyed hash names the user from then on, and nothing leads to the sessions. */
+/** Ends the erasure. From then on, only the keyed hash identifies the user, and nothing refers to the sessions. */
 export async function endErasure(executor: Executor, { userKey, id }: Erasure, nowMs: number): Promise<void> {
   await executor.query(
     `with sessions_deleted as (delete from erased_sessions where user_key = $1 and erasure_id = $2)

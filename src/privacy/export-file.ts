@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createPacer } from '../platform/lib/slices.ts';
 
-/** Rows of a person, by kind; one kind is read after the other. */
+/** Rows of a person, by kind; kinds are read one after the other. */
 export type PersonalData = ReadonlyMap<string, AsyncIterable<Record<string, unknown>[]>>;
 
-/** What stands before and after the data in the file. */
+/** Text before and after the data in the file. */
 export type Envelope = { before: string; after: string };
 
-/** Writes the data as JSON to a file, in place of what is in it. */
+/** Writes the data as JSON to a file, replacing its contents. */
 export const writeJson = (path: string, data: PersonalData, envelope: Envelope): Promise<void> =>
   writeFile(path, toJson(data, envelope), { mode: 0o600 });
 
-/** A row is a line. `complete`: for callers of when an export held 2,000 rows of a kind at most. */
+/** Writes one row per line. `complete` is for old callers: exports used to be limited to 2,000 rows per kind. */
 async function* toJson(data: PersonalData, { before, after }: Envelope): AsyncGenerator<string> {
   const pause = createPacer();
   yield `${before}{"complete":true`;
@@ -35,7 +35,10 @@ async function* toJson(data: PersonalData, { before, after }: Envelope): AsyncGe
   yield `}${after}\n`;
 }
 
-/** What `write` writes to a file. It has no name any more when it is read, and nothing stays of it afterwards. */
+/**
+ * Returns a stream of what `write` writes to a file. The file is unlinked before it is read, so that nothing remains of
+ * it.
+ */
 export async function throughFile(write: (path: string) => Promise<void>): Promise<Readable> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-export-'));
   try {

@@ -16,11 +16,11 @@ import { deskPages } from './pages/desk.ts';
 import type { UserDataSteps } from './steps.ts';
 import { privacyUserRoutes } from './user-routes.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences };
+type PrivacyDeps = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences };
 type Parts = { userData: UserDataSteps };
 
 /** Erasure and export of what all modules keep of a user. */
-export function createPrivacy({ platform, catalog, accounts }: Needs) {
+export function createPrivacy({ platform, catalog, accounts }: PrivacyDeps) {
   const alone = createAlone('export of a person');
   const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;
   const { auth } = accounts;

@@ -41,9 +41,9 @@ const headersOf = (style: string) => ({
   vary: 'accept-language',
 });
 
-/** Retention of e-mail addresses of users; a contribution of one module. */
+/** Retention of users' email addresses; contributed by one module. */
 export type AddressRetention = {
-  /** How long an address is kept, in milliseconds. */
+  /** Time that an address is kept, in milliseconds. */
   keepMs: number;
   mayKeepAddresses: (executor: Executor, publisherId: number) => Promise<boolean>;
 };
@@ -53,7 +53,7 @@ type PageDeps = {
   config: Config;
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  /** null: no addresses are kept. */
+  /** null if no addresses are stored. */
   addressRetention: AddressRetention | null;
 };
 

@@ -3,20 +3,20 @@ import { type MessageKey, t } from '../platform/i18n/messages.ts';
 
 export type PrivacyPage = {
   publisherName: string;
-  /** The publisher's own text, plain; empty: the standard text. */
+  /** The publisher's own text; empty for the standard text. */
   ownText: string;
-  /** Retention of sessions and events, of deliveries, and of codes that do not end. */
+  /** Retention of sessions and events, of deliveries, and of codes without an expiry. */
   rawDays: number;
   deliveryDays: number;
   rollupDays: number;
-  /** How long an address is kept that no mail could be sent to; null: none is ever kept. */
+  /** Time that an undeliverable address is kept, or null if no addresses are stored. */
   addressDays: number | null;
   style: string;
 };
 
 /**
- * The privacy page of a publisher without one of its own, in the language of the reader: its text, else what is stored
- * and how to ask.
+ * Renders the privacy page of a publisher without its own, in the language of the reader: its text, or what is stored
+ * and how to make requests.
  */
 export function renderPrivacyPage(page: PrivacyPage): string {
   const title = t('endUser.privacy.title');
@@ -30,7 +30,7 @@ ${page.ownText.trim() === '' ? standardText(page) : ownText(page.ownText)}
   });
 }
 
-/** Rules of the page, over those of all hosted pages. */
+/** Styles of the page, in addition to those of all hosted pages. */
 export const rules = `
 body{background:var(--surface);line-height:1.6}
 main{max-width:44rem;margin:clamp(1.5rem,6vw,3rem) auto;padding:0 1rem}
@@ -67,7 +67,7 @@ function standardText(page: PrivacyPage): Html {
   const fill = (key: MessageKey, count = rawDays): string =>
     t(key, { publisher: publisherName, count, longest: rollupDays });
   const days = fill('endUser.privacy.days');
-  const rows: Row[] = [
+  const rows: TableRow[] = [
     [fill('endUser.privacy.activity'), fill('endUser.privacy.activityPurpose'), days],
     [fill('endUser.privacy.identity'), fill('endUser.privacy.identityPurpose'), fill('endUser.privacy.identityKept')],
     [
@@ -83,13 +83,17 @@ function standardText(page: PrivacyPage): Html {
       t('endUser.privacy.days', { count: deliveryDays }),
     ],
   ];
-  const [data, purpose, kept] = [t('endUser.privacy.data'), t('endUser.privacy.purpose'), t('endUser.privacy.kept')];
+  const [data, purpose, retention] = [
+    t('endUser.privacy.data'),
+    t('endUser.privacy.purpose'),
+    t('endUser.privacy.kept'),
+  ];
   return html`
 <p>${fill('endUser.privacy.intro')}</p>
 <h2>${t('endUser.privacy.stored')}</h2>
 <table>
-<tr><th scope="col">${data}</th><th scope="col">${purpose}</th><th scope="col">${kept}</th></tr>
-${rows.map((row) => rowOf(row, { purpose, kept }))}
+<tr><th scope="col">${data}</th><th scope="col">${purpose}</th><th scope="col">${retention}</th></tr>
+${rows.map((row) => rowOf(row, { purpose, kept: retention }))}
 </table>
 <h2>${t('endUser.privacy.notStored')}</h2>
 <p>${t('endUser.privacy.notStoredAddress')}</p>
@@ -104,15 +108,15 @@ ${addressDays === null ? nothing : html`<p>${t('endUser.privacy.choiceEmail')}</
 `;
 }
 
-type Row = readonly [what: string, purpose: string, kept: string];
+type TableRow = readonly [what: string, purpose: string, kept: string];
 
-const emailRow = (count: number): Row => [
+const emailRow = (count: number): TableRow => [
   t('endUser.privacy.email'),
   t('endUser.privacy.emailPurpose'),
   t('endUser.privacy.emailKept', { count }),
 ];
 
-const rowOf = ([what, purpose, kept]: Row, names: { purpose: string; kept: string }): Html =>
+const rowOf = ([what, purpose, retention]: TableRow, names: { purpose: string; kept: string }): Html =>
   html`<tr><td>${what}</td><td data-name="${names.purpose}">${purpose}</td>
-<td data-name="${names.kept}">${kept}</td></tr>
+<td data-name="${names.kept}">${retention}</td></tr>
 `;

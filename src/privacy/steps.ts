@@ -6,7 +6,7 @@ import type {
   FindSessions,
 } from '../platform/user-data.ts';
 
-/** Every module's part in erasures and exports. Each list runs in its order, which is also the order of row locks. */
+/** The modules' parts of erasures and exports. Each list runs in order, which is also the order of row locks. */
 export type UserDataSteps = {
   findSessions: FindSessions;
   eraseBeforeSessions: readonly EraseBeforeSessions[];
@@ -15,6 +15,6 @@ export type UserDataSteps = {
   eraseWithSessions: readonly EraseWithSessions[];
   /** Runs after all sessions are emptied. */
   eraseOfUser: readonly EraseOfUser[];
-  /** By the field of the export's answer. */
+  /** Exports by field of the response. */
   exports: Readonly<Record<string, ExportRows>>;
 };

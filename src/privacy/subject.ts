@@ -7,16 +7,16 @@ import { spellingsOf } from '../platform/lib/email-spellings.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import { type IdentifierKind, identifierKinds, type UserSubject } from '../platform/user-data.ts';
 
-/** What a request names a user by: exactly one of them. */
+/** Identifier of a user in a request; exactly one is set. */
 export type NamedUser = { readonly [Kind in IdentifierKind]?: string | number | undefined };
 
 /**
- * The user that a request names.
- * @throws AppError invalid_request unless exactly one identifier is there, and for one that cannot be read
+ * Returns the user that a request identifies.
+ * @throws AppError invalid_request unless exactly one identifier is set, or if it is invalid
  */
-export function readSubject(userKeys: UserKeys, publisherId: number, named: NamedUser): UserSubject {
+export function readSubject(userKeys: UserKeys, publisherId: number, identifiers: NamedUser): UserSubject {
   const texts = identifierKinds.flatMap((kind) => {
-    const text = textOrNull(named[kind]);
+    const text = textOrNull(identifiers[kind]);
     return text === null ? [] : [{ kind, text }];
   });
   const [first] = texts;
@@ -44,7 +44,7 @@ const invalid = (detail: ErrorDetail): AppError => new AppError('invalid_request
 
 type Identified = { namedBy: IdentifierKind; identifier: string };
 
-/** Keyed hashes under which data of a user may be stored, the present one first. */
+/** Keyed hashes under which data of a user may be stored, the current one first. */
 export function keysOfSubject(userKeys: UserKeys, publisherId: number, { namedBy, identifier }: Identified): string[] {
   if (namedBy === 'email_sha256') return emailKeys(userKeys, publisherId, identifier);
   if (namedBy !== 'email') return userKeys.allOf(publisherId, identifier);

@@ -16,21 +16,21 @@ export type Sweep = ErasureSweep & { erasureId: string };
 
 type SweepDeps = { pool: pg.Pool; userKeys: UserKeys; userData: UserDataSteps };
 
-/** Sessions in one transaction (count). */
+/** Maximum number of sessions in one transaction. */
 const maxSessions = 200;
 
 /**
- * Erases a user (GDPR): sessions and the rows derived from them lose what names the user, rows about the user alone are
- * deleted; counts and money stay. Can be interrupted anywhere and run again, because what leads to the user's rows is
- * removed last.
+ * Erases a user (GDPR): identifying data is removed from sessions and the rows derived from them, and rows about only
+ * the user are deleted; counts and money stay. It can be interrupted and repeated at any point, because references to
+ * the user's rows are removed last.
  */
 export async function sweepUser(deps: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   const { pool, userData } = deps;
   for (;;) {
     const find = userData.findSessions(sweep.subject, sweep.until, maxSessions);
-    const { rows: found } = await pool.query<UserSession>(find);
-    if (found.length === 0) break;
-    await eraseSessions(deps, found, sweep, onErased);
+    const { rows: sessions } = await pool.query<UserSession>(find);
+    if (sessions.length === 0) break;
+    await eraseSessions(deps, sessions, sweep, onErased);
   }
   if (sweep.isSecond) await eraseLateRows(deps, sweep, onErased);
   for (const erase of userData.eraseOfUser) await erase(pool, sweep, onErased);
@@ -53,7 +53,7 @@ async function eraseSessions(
   await onErased(counts);
 }
 
-/** Erases what requests in flight have written because of sessions that the first sweep had emptied. */
+/** Erases rows that concurrent requests have written for sessions that the first sweep had emptied. */
 async function eraseLateRows({ pool, userData }: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   for (let after: string | null = null; ; ) {
     const sessions = await findErasedSessions(pool, sweep, after, maxSessions);

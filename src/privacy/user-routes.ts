@@ -16,7 +16,7 @@ import { type Erasure, findErasure, listErasures, statusOf } from './erasures.ts
 const erasurePath = '/manage/v1/privacy/erasure';
 const tags = ['Privacy'];
 
-/** Erasures of one page (count). */
+/** Default number of erasures per page. */
 const defaultLimit = 50;
 
 const userBody = Type.Object(

@@ -65,18 +65,18 @@ export async function receiveEvents(
   });
   const lists = await findLists(work, events, settings);
   const fresh = await noteEvents(executor, publisherId, events, nowMs);
-  const asked = fresh
+  const requests = fresh
     .sort((a, b) => a.message.atMs - b.message.atMs)
     .flatMap(({ message, userKey }) =>
       userKey === null
         ? []
         : message.effects.map((effect): RequestedEffect => ({ message, userKey, effect, result: 'done' })),
     );
-  await supersede(work, asked);
-  const isFirst = await applyAttributes(work, asked, userKeys);
-  await applyMemberships(work, asked, lists, userKeys);
-  await applyOutcomes(work, asked);
-  const results = resultsOf(fresh, asked);
+  await supersede(work, requests);
+  const isFirst = await applyAttributes(work, requests, userKeys);
+  await applyMemberships(work, requests, lists, userKeys);
+  await applyOutcomes(work, requests);
+  const results = resultsOf(fresh, requests);
   await noteResults(
     executor,
     publisherId,
@@ -86,7 +86,7 @@ export async function receiveEvents(
   );
   const counts = { applied: 0, partly: 0, ignored: 0, superseded: 0, refused: 0 };
   for (const { result } of results) counts[result] += 1;
-  const problems = findProblems(events, fresh, asked);
+  const problems = findProblems(events, fresh, requests);
   return { received: items.length, duplicates: items.length - fresh.length, ...counts, problems, isFirst };
 }
 
@@ -106,13 +106,13 @@ function findProblems(
     if (problems.length >= maxProblems) break;
     if (!isNew.has(event)) continue;
     const { messageId, refusal, notes } = event.message;
-    const found = [
+    const causes = [
       ...(refusal === null ? [] : [{ path: '', reason: refusal }]),
       ...notes,
       // `no_value` is more specific than an invalid outcome.
       ...(failed.get(event.message) ?? []).filter(({ path }) => !notes.some((note) => note.path === path)),
     ];
-    for (const { path, reason } of found) problems.push({ index, message_id: messageId, path, reason });
+    for (const { path, reason } of causes) problems.push({ index, message_id: messageId, path, reason });
   }
   return problems.slice(0, maxProblems);
 }
@@ -213,9 +213,9 @@ async function applyOutcomes(
 /** Parses a decimal number; null for anything else, such as `12,50`, `$5` or `0x10`. */
 const numberOf = (text: string): number | null => (/^\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*$/.test(text) ? Number(text) : null);
 
-function resultsOf(fresh: readonly Keyed[], asked: readonly RequestedEffect[]) {
+function resultsOf(fresh: readonly Keyed[], requested: readonly RequestedEffect[]) {
   const byMessage = new Map<Message, StoredEffect[]>();
-  for (const { message, effect, result } of asked)
+  for (const { message, effect, result } of requested)
     getOrInsert(byMessage, message, () => []).push({ kind: effect.kind, name: effect.name, result });
   return fresh.map(({ message }) => {
     const effects = byMessage.get(message) ?? [];

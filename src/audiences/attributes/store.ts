@@ -137,8 +137,8 @@ export async function findAttributes(
     order by array_position($1::uuid[], user_key) desc`,
     [keys],
   );
-  const found = withoutEnded(Object.assign({}, ...rows.map(({ attributes }) => attributes)), nowMs);
-  return Object.keys(found).length === 0 ? null : found;
+  const open = withoutEnded(Object.assign({}, ...rows.map(({ attributes }) => attributes)), nowMs);
+  return Object.keys(open).length === 0 ? null : open;
 }
 
 /** Deletes users whose attributes have all ended. @returns number of users */

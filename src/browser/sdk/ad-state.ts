@@ -19,9 +19,9 @@ export type AdOptions = {
   source: Source;
   scriptBase: string;
   emitter: Emitter;
-  /** Beside the unit of the page: keeps its own answers in web storage. */
+  /** Whether it is an additional unit, which keeps its own answers in web storage. */
   mounted: boolean;
-  /** A page that draws the unit itself shows it by `show()`, unless it says otherwise. */
+  /** Whether the page draws the unit itself and shows it by `show()`, unless configured otherwise. */
   hostShows: boolean;
 };
 
@@ -199,7 +199,7 @@ export function open(ad: AdState): void {
   stopAutoShow(ad);
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
-  // The page may have changed meanwhile where and how it wants the unit.
+  // The page may have changed the placement of the unit meanwhile.
   const { config } = checkConfig(ad.source.config);
   const target = embeddedOf(config, ad.session.answer.settings.embedded);
   if (target && !findElement(target)) {

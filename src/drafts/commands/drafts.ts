@@ -29,11 +29,11 @@ function oneOf(call: Call): number {
 
 export const listDrafts: Run = async (call) => {
   const state = textOption(call, 'state') || 'waiting';
-  const found = await createApi(call).all<Draft>(path, { state });
-  call.out.data(found);
-  for (const { id, resource, row_id, subject, proposed_by } of found)
+  const drafts = await createApi(call).all<Draft>(path, { state });
+  call.out.data(drafts);
+  for (const { id, resource, row_id, subject, proposed_by } of drafts)
     call.out.line(`${id}  ${resource} ${row_id ?? 'new'}  ${subject}  ${proposed_by}`);
-  return found.length > 0 && state === 'waiting' ? exitCodes.problem : exitCodes.ok;
+  return drafts.length > 0 && state === 'waiting' ? exitCodes.problem : exitCodes.ok;
 };
 
 export const showDraft: Run = async (call) => {
@@ -60,8 +60,8 @@ export const proposeDraft: Run = async (call) => {
   const image = textOption(call, 'image');
   const changes = await readJsonFile(call, file);
   const body = { resource, row_id: row === undefined ? null : Number(row), changes, note };
-  const asked = image === '' ? { body } : { form: formOf(body, await readFile(image)) };
-  const { message, data, warnings } = (await createApi(call).call('POST', path, asked)) as DraftAnswer;
+  const request = image === '' ? { body } : { form: formOf(body, await readFile(image)) };
+  const { message, data, warnings } = (await createApi(call).call('POST', path, request)) as DraftAnswer;
   call.out.data(data);
   call.out.line(`${message} ${data.id} ${data.state}`);
   showWarnings(call, warnings);
@@ -77,8 +77,8 @@ function formOf({ row_id, changes, ...texts }: Proposed, image: Buffer): FormDat
   return form;
 }
 
-async function decide(call: Call, given: object): Promise<number> {
-  const body = { ids: idsOf(call), ...given };
+async function decide(call: Call, decision: object): Promise<number> {
+  const body = { ids: idsOf(call), ...decision };
   const { data } = (await createApi(call).call('POST', `${path}/decide`, { body })) as { data: Decided[] };
   call.out.data(data);
   for (const { id, state, error } of data) call.out.line(`${id}  ${state ?? error?.message}`);

@@ -18,16 +18,16 @@ import { draftNotice, kindText, stateBadge } from '../views.ts';
 
 export type DraftView = {
   draft: Draft;
-  /** The row as it is; null: there is none yet, or no more. */
+  /** The current row; null if it does not exist yet, or any more. */
   current: View | null;
   actor: Actor;
-  /** Of a refused approval. */
+  /** Differences of a refused approval. */
   differences?: readonly Difference[];
   errors?: FieldErrors;
   typed?: Readonly<Record<string, string>>;
 };
 
-/** One draft: what it changes, what it looks like, and what can be done with it. */
+/** Page of a draft: its changes, a preview, and its actions. */
 export function draftPage(context: PublisherContext, view: DraftView): Page {
   const { draft, differences = [], errors = [] } = view;
   const path = context.path(`/drafts/${draft.id}`);

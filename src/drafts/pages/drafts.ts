@@ -21,7 +21,7 @@ type Services = Shell & { management: ManagementClient; kinds: ReviewedKinds };
 const path = '/drafts';
 const rowsPerPage = 50;
 
-/** The drafts of a publisher: looked at, approved and refused. */
+/** Pages of a publisher's drafts: list, approval and refusal. */
 export function draftPages(app: App, services: Services): void {
   const pages = publisherPages(app, services);
   const { management, kinds } = services;
@@ -59,8 +59,8 @@ export function draftPages(app: App, services: Services): void {
 }
 
 async function listPage({ management }: Services, context: PublisherContext): Promise<Page> {
-  const asked = queryText(context, 'state');
-  const state: DraftState = draftStates.find((one) => one === asked) ?? 'waiting';
+  const requested = queryText(context, 'state');
+  const state: DraftState = draftStates.find((name) => name === requested) ?? 'waiting';
   const cursor = queryText(context, 'cursor');
   const query = { state, limit: String(rowsPerPage), ...(cursor !== '' && { cursor }) };
   const { rows, nextCursor } = await management.list(context, drafts, query);
@@ -84,9 +84,9 @@ async function read({ management, kinds }: Services, context: PublisherContext):
   return management.read(context, async (work) => {
     const draft = await getDraft(work, keyIn(context));
     return { draft, current: await rowOf(draft), actor: work.actor };
-    async function rowOf(found: Draft): Promise<View | null> {
+    async function rowOf(draft: Draft): Promise<View | null> {
       try {
-        return await currentRow(kinds, work, found);
+        return await currentRow(kinds, work, draft);
       } catch (err) {
         if (err instanceof AppError && err.status === 404) return null; // removed meanwhile
         throw err;
@@ -115,7 +115,7 @@ async function approveOne(services: Services, context: PublisherContext, fields:
   }
 }
 
-/** The draft with why it could not be decided. */
+/** Shows the draft with the reason why it could not be decided. */
 async function shownAgain(
   services: Services,
   context: PublisherContext,

@@ -11,23 +11,26 @@ import { kindText, stateBadge, stateTexts } from '../views.ts';
 
 const formId = 'decide';
 
-type Shown = {
+type DraftListOptions = {
   path: string;
   state: DraftState;
   rows: readonly Draft[];
-  /** Pages before and after; null: there is none. */
+  /** Previous and next page, or null. */
   previous: string | null;
   next: string | null;
-  /** Whether the viewer decides about them. */
+  /** Whether the viewer may decide drafts. */
   decides: boolean;
 };
 
-export function draftList(context: PublisherContext, { path, state, rows, previous, next, decides }: Shown): Html {
+export function draftList(
+  context: PublisherContext,
+  { path, state, rows, previous, next, decides }: DraftListOptions,
+): Html {
   const selectable = decides && (state === 'waiting' || state === 'scheduled');
-  const states = draftStates.map((one) => ({
-    text: t(stateTexts[one][0]),
-    href: `${path}?state=${one}`,
-    current: one === state,
+  const states = draftStates.map((name) => ({
+    text: t(stateTexts[name][0]),
+    href: `${path}?state=${name}`,
+    current: name === state,
   }));
   return html`
     ${tabs(t('common.status'), states)}

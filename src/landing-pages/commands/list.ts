@@ -2,7 +2,7 @@ import { createApi } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { LandingPageOf, LandingPageView } from '../view.ts';
 
-/** A campaign, or an offer that has a secondary action, as far as it is listed. */
+/** Listed fields of a campaign, or of an offer with a secondary action. */
 type Listed = {
   kind: LandingPageOf;
   id: number;
@@ -19,11 +19,11 @@ type Offer = {
   action_page: LandingPageView | null;
 };
 
-/** The campaigns and secondary actions of the key's publisher with the pages that they lead to. */
+/** Lists the campaigns and secondary actions of the key's publisher with their pages. */
 export const listPages: Run = async (call) => {
   if (call.args.length > 0) throw usageError('This command takes no arguments.');
   const api = createApi(call);
-  const found: Listed[] = [
+  const pages: Listed[] = [
     ...(await api.all<Campaign>('/manage/v1/campaigns')).map(
       ({ id, name, active, landing_page }): Listed => ({ kind: 'campaign', id, name, active, landing_page }),
     ),
@@ -39,20 +39,20 @@ export const listPages: Run = async (call) => {
         }),
       ),
   ];
-  // A page that was not looked at yet is no problem.
+  // A page that was not checked yet is not a problem.
   const isWell = ({ landing_page: page }: Listed): boolean => page === null || page.result === 'found';
-  const shown = found.filter((one) => call.options.problems !== true || !isWell(one));
-  call.out.data(shown);
-  for (const { kind, id, name, active, landing_page: page } of shown)
+  const selected = pages.filter((entry) => call.options.problems !== true || !isWell(entry));
+  call.out.data(selected);
+  for (const { kind, id, name, active, landing_page: page } of selected)
     call.out.line(
       `${kind} ${id}  ${name}  ${active ? 'active' : 'paused'}  ${page === null ? 'not looked at yet' : textOf(page)}`,
     );
-  // Scripts learn of lost pages, whatever is listed.
+  // The exit code reports lost pages, whatever is listed.
   const isLost = ({ landing_page: page }: Listed): boolean => page?.result === 'gone' || page?.result === 'moved';
-  return found.some(isLost) ? exitCodes.problem : exitCodes.ok;
+  return pages.some(isLost) ? exitCodes.problem : exitCodes.ok;
 };
 
-/** What came, since when, what the page answered, where it leads, and when it was looked at. */
+/** Result, its start, the response, the target, and the time of the check. */
 const textOf = ({ result, looked_at: at, problem, status, redirects, ...page }: LandingPageView): string => {
   const moved = result === 'moved' ? `, not to ${page.led_to} any more` : '';
   const since = page.failing_since === null ? '' : ` since ${page.failing_since}`;

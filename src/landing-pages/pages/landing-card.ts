@@ -15,12 +15,12 @@ export function landingCards(
   failFast: ReturnType<typeof createFailFast>,
 ): Pick<PageExtensions, 'campaignCards' | 'offerCards'> {
   const cardOf = async (context: PublisherContext, kind: LandingPageOf, id: number): Promise<Html> => {
-    const found = await findLandingPages(pool, kind, [id]);
+    const pageById = await findLandingPages(pool, kind, [id]);
     const { rows } = await pool.query<{ is_on: boolean }>(
       'select landing_pages_checked as is_on from publishers where id = $1',
       [context.publisher.id],
     );
-    return landingCard(context, kind, found.get(id) ?? null, rows[0]?.is_on ?? true);
+    return landingCard(context, kind, pageById.get(id) ?? null, rows[0]?.is_on ?? true);
   };
   const campaignCard: Card = (context, id) => failFast(() => cardOf(context, 'campaign', id));
   const offerCard: Card = (context, id) =>
@@ -37,7 +37,7 @@ export function landingCards(
   return { campaignCards: [campaignCard], offerCards: [offerCard] };
 }
 
-/** When a page was last looked at, and what came. `page` null: it was not looked at yet. */
+/** Card with the latest check of a page and its result. `page` null: it was not checked yet. */
 function landingCard(
   { publisher }: PublisherContext,
   kind: LandingPageOf,
@@ -46,14 +46,14 @@ function landingCard(
 ): Html {
   const off = isOn ? nothing : html`<p class="hint">${t('landingPages.switchedOff')}</p>`;
   const body =
-    page === null ? isOn && html`<p class="hint">${t('landingPages.notYet')}</p>` : found(publisher, kind, page);
+    page === null ? isOn && html`<p class="hint">${t('landingPages.notYet')}</p>` : resultPart(publisher, kind, page);
   const title = t(kind === 'offer' ? 'landingPages.actionTitle' : 'landingPages.title');
   return card(title, html`${off}${body}`, { lead: t('landingPages.lead') });
 }
 
 const tones = { found: 'good', gone: 'bad', moved: 'bad', unreachable: 'warn' } as const;
 
-function found(publisher: PublisherContext['publisher'], kind: LandingPageOf, page: LandingPageView): Html {
+function resultPart(publisher: PublisherContext['publisher'], kind: LandingPageOf, page: LandingPageView): Html {
   const { result, problem, status, redirects, leads_to: to, led_to: from, paused_at: pausedAt } = page;
   const answer = problem === null ? String(status) : t('landingPages.problem', { problem });
   const lost = result === 'gone' || result === 'moved';

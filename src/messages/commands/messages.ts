@@ -29,12 +29,12 @@ export const list: Run = async (call) => {
   return exitCodes.ok;
 };
 
-/** The newest, or all that failed or wait; newest first. */
+/** Returns the newest messages, or all failed and waiting ones, newest first. */
 async function messagesOf(call: Call): Promise<Message[]> {
   const api = createApi(call);
   if (call.options.failed !== true) return ((await api.call('GET', path)) as { data: Message[] }).data;
-  const found = await Promise.all(['failed', 'pending'].map((state) => api.all<Message>(path, { state })));
-  return found.flat().sort((a, b) => (a.id < b.id ? 1 : -1));
+  const lists = await Promise.all(['failed', 'pending'].map((state) => api.all<Message>(path, { state })));
+  return lists.flat().sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 export const set: Run = async (call) => {
@@ -58,10 +58,10 @@ export const set: Run = async (call) => {
 };
 
 function choice(call: Call, option: string, name: string): Record<string, boolean> {
-  const given = textOption(call, option);
-  if (given === '') return {};
-  if (given !== 'yes' && given !== 'no') throw usageError(`--${option} is yes or no.`);
-  return { [name]: given === 'yes' };
+  const value = textOption(call, option);
+  if (value === '') return {};
+  if (value !== 'yes' && value !== 'no') throw usageError(`--${option} is yes or no.`);
+  return { [name]: value === 'yes' };
 }
 
 export const retry: Run = async (call) => {

@@ -10,20 +10,20 @@ type ApplyDeps = { pool: pg.Pool; readerKeys: ReaderKeys; now: () => number };
 export type FeedbackCall = {
   provider: string;
   reports: readonly AddressReport[];
-  /** What is signed of the call, so that it takes effect once; null: the provider signs nothing. */
+  /** Signed content of the call, so that it is applied once; null if the provider does not sign calls. */
   signed: string | null;
 };
 
-/** Readers of one statement (count). */
+/** Maximum number of readers in one statement. */
 const maxReaders = 1000;
 
-/** One call at a time changes suppressions, so that the locks of two never cross. */
+/** Only one call at a time changes suppressions, so that calls can't deadlock. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_message_feedback'))";
 
 /**
- * Applies what a provider reports, in its order. Bounces and complaints hold for all publishers: such an address works
- * for none, and a complaint is about the sender. An unsubscription holds for the publisher of the message; if the
- * message is not known any more, for each publisher that sends messages, which may take it back for itself.
+ * Applies the reports of a provider in order. Bounces and complaints apply to all publishers: such an address works for
+ * none, and a complaint is about the sender. An unsubscription applies to the publisher of the message; if the message
+ * is unknown, to each publisher that sends messages, which can revert it for itself.
  */
 export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: FeedbackCall): Promise<void> {
   const { provider, reports, signed } = call;
@@ -40,7 +40,7 @@ export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: 
   });
 }
 
-/** @returns false: the call was applied before */
+/** @returns false if the call was applied before */
 async function claimCall(executor: Executor, signed: string, nowMs: number): Promise<boolean> {
   const id = createHash('sha256').update(signed).digest('hex').slice(0, 32);
   const { rowCount } = await executor.query(
@@ -53,7 +53,7 @@ async function claimCall(executor: Executor, signed: string, nowMs: number): Pro
 type Scopes = {
   /** Publishers by message. */
   publisherOf: ReadonlyMap<string, number>;
-  /** All publishers that send messages, or did. */
+  /** All publishers that send messages, or have sent some. */
   senders: readonly number[];
 };
 
@@ -74,25 +74,25 @@ async function loadScopes(executor: Executor, reports: readonly AddressReport[])
 
 const ofOnePublisher: readonly AddressChange[] = ['unsubscribed', 'resubscribed'];
 
-/** Readers that a report is about. To suppress one key is enough; what ends is looked for by all keys. */
+/** Readers of a report. One key is enough to suppress an address; to end a suppression, all keys are searched. */
 function readersOf(readerKeys: ReaderKeys, scopes: Scopes, { email, change, messageId }: AddressReport): Reader[] {
   const { publisherOf, senders } = scopes;
-  const known = messageId === null ? undefined : publisherOf.get(messageId);
-  const publishers = known === undefined ? senders : [known];
-  const chosen =
+  const publisher = messageId === null ? undefined : publisherOf.get(messageId);
+  const publishers = publisher === undefined ? senders : [publisher];
+  const scopesOfChange =
     change === 'reactivated'
       ? [allPublishers, ...senders]
       : ofOnePublisher.includes(change)
         ? publishers
         : [allPublishers];
   const isEnd = change === 'reactivated' || change === 'resubscribed';
-  return chosen.flatMap((publisherId) => {
+  return scopesOfChange.flatMap((publisherId) => {
     const readers = readerKeys(publisherId, { email }).filter((reader) => reader.publisherId === publisherId);
     return isEnd ? readers : readers.slice(0, 1);
   });
 }
 
-/** Reports that follow each other with the same change. */
+/** Groups consecutive reports with the same change. */
 function runsOf(reports: readonly AddressReport[]): { change: AddressChange; part: AddressReport[] }[] {
   const runs: { change: AddressChange; part: AddressReport[] }[] = [];
   for (const report of reports) {

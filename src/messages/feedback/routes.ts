@@ -14,7 +14,7 @@ type FeedbackDeps = {
   config: { mailFeedback: MailFeedback };
   readerKeys: ReaderKeys;
   now: () => number;
-  /** Of certificates of Amazon. */
+  /** Fetches certificates of Amazon. */
   fetchText?: FetchText;
 };
 
@@ -22,16 +22,16 @@ type Received = { body: Buffer; headers: FastifyRequest['headers'] };
 
 type Feedback = {
   reports: AddressReport[];
-  /** What is signed of the call; null: the provider signs nothing. */
+  /** Signed content of the call; null if the provider does not sign calls. */
   signed: string | null;
 };
 
-/** @returns null: the call is not from the provider, or too old. @throws SyntaxError for a body that is no JSON */
+/** @returns null if the call is not from the provider, or is too old. @throws SyntaxError if the body is not JSON */
 type ReadCall = (received: Received) => Promise<Feedback | null>;
 
 const feedbackPath = '/messages/feedback';
 
-/** A call with hundreds of events (bytes). */
+/** Maximum size of a call, in bytes: hundreds of events. */
 const bodyLimit = 1024 * 1024;
 
 /**
@@ -93,15 +93,15 @@ function readersOf({ config: { mailFeedback: secrets }, now, fetchText }: Feedba
   return readers;
 }
 
-/** Maximum age of a signature (seconds): in that time a call is known by what is signed of it. */
+/** Maximum age of a signature, in seconds. Within that time a call is identified by its signed content. */
 const maxAgeS = 900;
-/** SNS tries again for an hour, with the time of the first attempt. */
+/** SNS retries for an hour, with the time of the first attempt. */
 const snsMaxAgeS = 75 * 60;
 
 const isFresh = (timestampS: number, nowMs: number, maxS: number): boolean =>
   Math.abs(nowMs / 1000 - timestampS) <= maxS;
 
-/** The first text of a topic, "Successfully validated SNS topic …", is no JSON. */
+/** Parses JSON; the first text of a topic, "Successfully validated SNS topic …", is not JSON. */
 function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -112,14 +112,14 @@ function jsonOrNull(text: string): unknown {
 
 type Headers = Readonly<Record<string, unknown>>;
 
-const isEqual = (given: string, expected: string): boolean => {
-  const [left, right] = [Buffer.from(given), Buffer.from(expected)];
+const isEqual = (actual: string, expected: string): boolean => {
+  const [left, right] = [Buffer.from(actual), Buffer.from(expected)];
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
 const sendGridTimestamp = 'x-twilio-email-event-webhook-timestamp';
 
-/** ECDSA over timestamp and body. */
+/** Whether an ECDSA signature over timestamp and body is valid. */
 export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): boolean {
   const signature = headers['x-twilio-email-event-webhook-signature'];
   const timestamp = headers[sendGridTimestamp];
@@ -129,7 +129,10 @@ export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): 
 
 const isTimestamp = (text: string): boolean => /^\d{1,12}$/.test(text);
 
-/** HMAC-SHA256 over timestamp and token of the body's `signature`. @returns what is signed; null: it is wrong */
+/**
+ * Verifies the HMAC-SHA256 over timestamp and token of the body's `signature`. @returns the signed content, or null if
+ * it is invalid
+ */
 function signedByMailgun(key: string, body: unknown, nowMs: number): string | null {
   const { signature } = (typeof body === 'object' && body !== null ? body : {}) as { signature?: unknown };
   const fields = (typeof signature === 'object' && signature !== null ? signature : {}) as Record<string, unknown>;
@@ -141,7 +144,9 @@ function signedByMailgun(key: string, body: unknown, nowMs: number): string | nu
   return isEqual(mac, createHmac('sha256', key).update(signed).digest('hex')) ? signed : null;
 }
 
-/** Postmark signs nothing: the password of the webhook's URL shows that it is Postmark. */
+/**
+ * Whether the password is correct. Postmark does not sign calls, so the password in the webhook's URL authenticates it.
+ */
 function isFromPostmark(password: string, headers: Headers): boolean {
   const [scheme, encoded = ''] = String(headers.authorization ?? '').split(' ');
   const login = Buffer.from(encoded, 'base64').toString();

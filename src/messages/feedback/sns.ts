@@ -3,23 +3,23 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../../platform/errors.ts';
 import { hourMs, minuteMs } from '../../platform/lib/time.ts';
 
-/** A verified message of the topic. `text` is empty where there is nothing to read. */
+/** A verified message of the topic. `text` is empty if there is nothing to read. */
 type SnsMessage = { id: string; timestamp: string; text: string };
 
 /** Fetches the text at a URL of Amazon. */
 export type FetchText = (url: string) => Promise<string>;
 
-/** Signed fields by type, in their order. */
+/** Signed fields by type, in order. */
 const signedFields = new Map<unknown, readonly string[]>([
   ['Notification', ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']],
   ['SubscriptionConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
   ['UnsubscribeConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
 ]);
 
-/** Bytes of a certificate, or of the answer to a confirmation. */
+/** Maximum size, in bytes, of a certificate, or of the response to a confirmation. */
 const maxBytes = 64 * 1024;
 
-/** @throws Error if Amazon does not answer with a short text */
+/** @throws Error if Amazon does not respond with a short text */
 export async function fetchFromAmazon(url: string): Promise<string> {
   const answer = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(5000) });
   const { hostname } = new URL(url);
@@ -34,18 +34,18 @@ export async function fetchFromAmazon(url: string): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Fetches from Amazon in ten minutes (count): anyone can make up the URL of a certificate. */
+/** Maximum number of fetches from Amazon in ten minutes, because anyone can make up the URL of a certificate. */
 const maxFetches = 5;
 const fetchWindowMs = 10 * minuteMs;
-/** How long a certificate is kept, and a URL that had none (milliseconds). */
+/** Cache duration, in milliseconds, of a certificate, and of a URL without one. */
 const certificateMs = 24 * hourMs;
 const failureMs = 10 * minuteMs;
 
 /**
- * Verifies messages of one topic by Amazon's certificate, and confirms the subscription to it
- * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). Certificates come from the region
- * of the topic only, a few in ten minutes.
- * @returns null: the message is not from this topic. @throws AppError unavailable
+ * Verifies messages of one topic with Amazon's certificate, and confirms the subscription to the topic
+ * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). Certificates are fetched only from
+ * the region of the topic, a few in ten minutes.
+ * @returns null if the message is not from this topic. @throws AppError unavailable
  */
 export function createSnsReader(topicArn: string, fetchText: FetchText, now: () => number = Date.now) {
   const [, partition = '', , region = ''] = topicArn.split(':');
@@ -62,7 +62,7 @@ export function createSnsReader(topicArn: string, fetchText: FetchText, now: () 
     fetches.push(now());
     return fetchText(url);
   };
-  /** @returns null: there is none at this URL, or there was none minutes ago */
+  /** @returns null if there is none at this URL, or there was none some minutes ago */
   const certificateAt = async (url: string): Promise<string | null> => {
     const cached = certificates.get(url);
     if (cached !== undefined) return cached;
@@ -107,7 +107,7 @@ export function createSnsReader(topicArn: string, fetchText: FetchText, now: () 
   };
 }
 
-/** The fields that are texts; others count as absent. */
+/** Fields with text values; others count as absent. */
 function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return {};
   return Object.fromEntries(Object.entries(body).filter(([, value]) => typeof value === 'string'));
@@ -115,7 +115,7 @@ function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
 
 type Signed = { certificate: string; signature: string };
 
-/** @returns false also for a certificate that is none */
+/** @returns false also for an invalid certificate */
 function isSigned(algorithm: string, text: string, { certificate, signature }: Signed): boolean {
   try {
     return verify(algorithm, Buffer.from(text), certificate, Buffer.from(signature, 'base64'));

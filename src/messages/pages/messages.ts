@@ -18,7 +18,7 @@ import { logCard, messagesPath, previewCard, settingsCard, suppressionCard } fro
 
 type Services = Shell & { management: ManagementClient; deps: Omit<SendDeps, 'findSavedPerk'> };
 
-/** Perk messages: settings, preview and test, log, and who gets none. */
+/** Pages of perk messages: settings, preview and test, log, and suppressions. */
 export function messagePages(app: App, services: Services): void {
   const { management, deps } = services;
   const pages = publisherPages(app, services);
@@ -78,7 +78,7 @@ const settingsIn = (fields: Fields) => ({
   reply_to: fields.text('reply_to').trim() || null,
 });
 
-/** What was typed: settings with what is wrong with them, or what is no address. */
+/** Refused input: settings with their errors, or an invalid address. */
 type Refused = { typed?: FormValues; errors?: FieldErrors; address?: string | null };
 
 async function messagesPage(
@@ -112,12 +112,12 @@ async function changeAddress(services: Services, context: PublisherContext, fiel
   const readers = deps.readerKeys(context.publisher.id, { email });
   const own = readers.filter(({ publisherId }) => publisherId === context.publisher.id);
   const action = fields.text('action');
-  const found = await management.write(context, async (work) => {
+  const wasFound = await management.write(context, async (work) => {
     if (action === 'suppress')
       await auditSuppressions(work, { added: await suppress(work.executor, own.slice(0, 1), 'added', work.nowMs) });
     if (action === 'lift' && (await unsuppress(work.executor, own))) await auditSuppressions(work, { removed: 1 });
     return findSuppression(work.executor, readers);
   });
   const to = context.path(messagesPath);
-  return { to, done: t(found === null ? 'messages.isNot' : 'messages.isSuppressed', { email }) };
+  return { to, done: t(wasFound === null ? 'messages.isNot' : 'messages.isSuppressed', { email }) };
 }

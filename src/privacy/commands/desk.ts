@@ -12,14 +12,14 @@ type Erasure = { id: string; status: string; requested_at: string; erased: Recor
 /** Fields of the API by option. */
 const options = { user: 'pub_user_id', 'ad-fp': 'ad_fp', email: 'email', 'email-sha256': 'email_sha256' };
 
-/** The person that a command is about. @throws CommandError */
+/** Reads the person from the options. @throws CommandError */
 async function personOf(call: Call): Promise<object> {
-  const named = Object.entries(options).flatMap(([option, field]) => {
+  const identifiers = Object.entries(options).flatMap(([option, field]) => {
     const text = textOption(call, option);
     return text === '' ? [] : [{ field, text }];
   });
-  const [first] = named;
-  if (first === undefined || named.length > 1)
+  const [first] = identifiers;
+  if (first === undefined || identifiers.length > 1)
     throw usageError('Name one person: --user ID, --ad-fp ID, --email ADDRESS or --email-sha256 HASH.');
   const id = first.text === '-' ? (await readAll(call.stdin)).trim() : first.text;
   if (id === '') throw usageError('There is no identifier on standard input.');
@@ -37,7 +37,7 @@ const countsOf = (data: object): [string, number][] =>
     Array.isArray(rows) ? [[kind, rows.length]] : [],
   );
 
-/** Exits with 1 where nothing is kept. */
+/** Exits with 1 if nothing is stored. */
 export const findUser: Run = async (call) => {
   const data = await read(call);
   const counts = countsOf(data);
@@ -58,7 +58,7 @@ export const exportUser: Run = async (call) => {
   return exitCodes.ok;
 };
 
-/** Only its owner reads the file, also one that was there before. */
+/** Writes a file that only its owner can read, even if it existed before. */
 async function writePrivately(path: string, text: string): Promise<void> {
   const file = await open(path, 'w', 0o600);
   try {

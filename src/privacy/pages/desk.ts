@@ -24,7 +24,7 @@ type Services = Shell & { desk: PrivacyDesk; management: ManagementClient };
 const path = '/settings/privacy';
 const erasuresPerPage = 25;
 
-/** What exports hold of a user, by its name there. */
+/** Names of the data in exports. */
 export const kindTexts: Readonly<Record<string, MessageKey>> = {
   sessions: 'privacyDesk.sessions',
   events: 'privacyDesk.events',
@@ -42,17 +42,17 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   webhooks: 'privacyDesk.webhooks',
 };
 
-/** Longest identifier, as for fetches (characters). */
+/** Maximum length of an identifier in characters, as for fetches. */
 const maxIdentifierLength = 256;
 
 type Typed = { identifier: string; named_by: IdentifierKind };
-/** Rows by kind, and what the publisher has told of the user. */
-type Found = { subject: UserSubject; counts: Map<string, number>; attributes: Attributes[] };
+/** Number of rows by kind, and attributes that the publisher has stored. */
+type UserSummary = { subject: UserSubject; counts: Map<string, number>; attributes: Attributes[] };
 type Attributes = { attributes: Record<string, { value: string | number | boolean }> };
 
 /**
- * What is kept of a person: find it, hand it out, erase it. The identifier travels in the bodies of forms alone, so
- * that no address, log or draft holds it.
+ * Pages of the personal data of a user: find, export and erase it. The identifier is sent only in form bodies, so that
+ * no URL, log or draft contains it.
  */
 export function deskPages(app: App, services: Services): void {
   const { desk, management } = services;
@@ -73,8 +73,8 @@ export function deskPages(app: App, services: Services): void {
     path,
     'admin',
     act(async (context, subject) => {
-      const found = await management.readMoment(context, async (work) => lookAt(await desk.read(work, subject)));
-      return show(services, context, { found: { subject, ...found } });
+      const summary = await management.readMoment(context, async (work) => lookAt(await desk.read(work, subject)));
+      return show(services, context, { found: { subject, ...summary } });
     }),
   );
   pages.post(
@@ -96,14 +96,14 @@ export function deskPages(app: App, services: Services): void {
   );
 }
 
-async function lookAt(data: PersonalData): Promise<Omit<Found, 'subject'>> {
-  const found: Omit<Found, 'subject'> = { counts: new Map(), attributes: [] };
+async function lookAt(data: PersonalData): Promise<Omit<UserSummary, 'subject'>> {
+  const summary: Omit<UserSummary, 'subject'> = { counts: new Map(), attributes: [] };
   for (const [kind, slices] of data)
     for await (const rows of slices) {
-      found.counts.set(kind, (found.counts.get(kind) ?? 0) + rows.length);
-      if (kind === 'attributes') found.attributes.push(...(rows as Attributes[]));
+      summary.counts.set(kind, (summary.counts.get(kind) ?? 0) + rows.length);
+      if (kind === 'attributes') summary.attributes.push(...(rows as Attributes[]));
     }
-  return found;
+  return summary;
 }
 
 const typedIn = (fields: Fields): Typed => ({
@@ -111,7 +111,7 @@ const typedIn = (fields: Fields): Typed => ({
   named_by: identifierKinds.find((kind) => kind === fields.text('named_by')) ?? 'pub_user_id',
 });
 
-/** The person that the form names, or what is wrong with the identifier. */
+/** Returns the person in the form, or the problem of the identifier. */
 function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Typed): UserSubject | string {
   try {
     return desk.subjectOf(publisher.id, { [typed.named_by]: typed.identifier });
@@ -122,7 +122,7 @@ function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Ty
   }
 }
 
-/** null: it can be looked for */
+/** null if it can be searched */
 function problemOf({ length }: string): string | null {
   if (length === 0) return t('privacyDesk.missing');
   return length <= maxIdentifierLength ? null : t('apiTexts.tooLong', { max: maxIdentifierLength, length });
@@ -131,7 +131,7 @@ function problemOf({ length }: string): string | null {
 async function show(
   { management }: Services,
   context: PublisherContext,
-  { found, typed, problem }: { found?: Found; typed?: Typed; problem?: string },
+  { found, typed, problem }: { found?: UserSummary; typed?: Typed; problem?: string },
 ): Promise<Page> {
   const cursor = queryText(context, 'cursor');
   const { erasures, next } = await management.read(context, ({ executor, publisherId }) =>
@@ -182,7 +182,7 @@ function userForm(context: PublisherContext, typed: Typed, errors: FieldErrors):
   return saveForm(context, context.path(path), fields, { button: t('privacyDesk.find') });
 }
 
-function foundCard(context: PublisherContext, { subject, counts, attributes }: Found): Html {
+function foundCard(context: PublisherContext, { subject, counts, attributes }: UserSummary): Html {
   const kinds = [...counts].map(([kind, rows]) => [nameOf(kind), count(rows)]);
   if (kinds.length === 0) return card(t('privacyDesk.found'), html`<p>${t('privacyDesk.foundNothing')}</p>`);
   const heads = [{ text: t('privacyDesk.kind') }, { text: t('privacyDesk.rows'), numeric: true }];
@@ -206,9 +206,9 @@ function foundCard(context: PublisherContext, { subject, counts, attributes }: F
   );
 }
 
-/** What the publisher has told of the user, by name. */
-function attributeTable(told: readonly Attributes[]): Html {
-  const entries = told.flatMap(({ attributes }) => Object.entries(attributes));
+/** Attributes that the publisher has stored, by name. */
+function attributeTable(stored: readonly Attributes[]): Html {
+  const entries = stored.flatMap(({ attributes }) => Object.entries(attributes));
   if (entries.length === 0) return nothing;
   const heads = [{ text: t('common.name') }, { text: t('privacyDesk.value') }];
   return table(
@@ -242,7 +242,7 @@ function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasur
       html`<code translate="no">${erasure.namedBy}</code>`,
       badge(t(`privacyDesk.${status}`), tones[status]),
       momentOr(publisher, erasure.finishedAt),
-      count(Object.values(erasure.counts).reduce((sum, one) => sum + one, 0)),
+      count(Object.values(erasure.counts).reduce((sum, erasedCount) => sum + erasedCount, 0)),
     ];
   });
   return table(t('privacyDesk.requests'), heads, rows);

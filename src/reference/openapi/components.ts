@@ -14,8 +14,8 @@ const dataKeywords = new Set(['default', 'const', 'enum', 'example', 'examples']
  */
 export function nameComponents<Document extends object>(document: Document): Document {
   const { components: existing, ...rest } = document as { components: Components } & Node;
-  const named = new Map<string, Node>();
-  const nameSchema = (schema: Node) => referenceTo(named, schema);
+  const schemaByTitle = new Map<string, Node>();
+  const nameSchema = (schema: Node) => referenceTo(schemaByTitle, schema);
   const rewritten = Object.fromEntries(
     Object.entries(rest).map(([part, value]) => [
       part,
@@ -24,7 +24,7 @@ export function nameComponents<Document extends object>(document: Document): Doc
   );
   const shared = rewrite(existing.schemas, nameSchema, true) as Node;
   const paths = rewritten.paths as Record<string, Node>;
-  const schemas = { ...shared, ...Object.fromEntries(named) } as Record<string, Node>;
+  const schemas = { ...shared, ...Object.fromEntries(schemaByTitle) } as Record<string, Node>;
   const components = {
     ...existing,
     schemas: sorted(schemas),
