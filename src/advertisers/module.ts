@@ -19,7 +19,7 @@ import { reportCsv, reportPage } from './pages/reports.ts';
 import type { PageServices } from './pages/services.ts';
 import { reportRoute } from './routes.ts';
 
-type Needs = {
+type AdvertisersDeps = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -29,7 +29,7 @@ type Needs = {
 };
 
 /** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
-export function createAdvertisers({ platform, catalog, drafts, reports, tracking }: Needs) {
+export function createAdvertisers({ platform, catalog, drafts, reports, tracking }: AdvertisersDeps) {
   const { kinds, store } = catalog;
   return {
     name: 'advertisers',
@@ -70,7 +70,7 @@ const navigation: readonly NavEntry[] = [
   entry(60, 'activity', 'nav.activity', 'activity'),
 ];
 
-/** The pages of an advertiser's accounts. They propose; they do not publish. */
+/** Pages of an advertiser's accounts, which propose changes but don't publish them. */
 function advertiserPages(app: App, services: PageServices): void {
   const { get, post } = pagesOfAdvertiser(app, services);
   const role = 'advertiser';

@@ -6,23 +6,23 @@ import { readCampaigns, readCarriers } from './scope.ts';
 export const reportGroups = ['campaign', 'date', 'publisher'] as const;
 export type ReportGroup = (typeof reportGroups)[number];
 
-/** What an advertiser is told: nothing of what publishers show beside its offers. */
+/** Metrics that an advertiser sees, without those of other offers. */
 export const counts = ['impressions', 'clicks', 'conversions'] as const;
 export const money = ['revenue_micros', 'unbilled_micros'] as const;
 type Sums = Record<(typeof counts)[number] | (typeof money)[number], number>;
 
-/** `id`: of the campaign or publisher; null: a day. Amounts of different currencies are not added. */
+/** `id`: of the campaign or publisher, or null for a day. Amounts in different currencies are not added. */
 export type ReportLine = { id: number | null; name: string; currency: string; sums: Sums };
 
 type Sources = { reports: { activity: ReportService['activity'] }; catalog: { current: () => Snapshot } };
 
-/** The campaigns of an advertiser that the actor may see, with who shows them. */
+/** Campaigns of an advertiser that the actor may see, with the publishers that show them. */
 export type ReportScope = {
   campaigns: ReadonlyMap<number, { name: string; currency: string }>;
   publishers: ReadonlyMap<number, string>;
 };
 
-/** Campaigns that were removed included: what they have done stays in reports. */
+/** Reads the scope of a report, including removed campaigns, whose results stay in reports. */
 export async function readReportScope(work: Work, advertiserId: number): Promise<ReportScope> {
   const campaigns = await readCampaigns(work, advertiserId);
   const carriers = await readCarriers(work, [...campaigns.keys()]);
@@ -30,7 +30,7 @@ export async function readReportScope(work: Work, advertiserId: number): Promise
 }
 
 /**
- * The sums of an advertiser's campaigns at every publisher that shows them, each day that of its publisher.
+ * Sums of an advertiser's campaigns at all publishers that show them, each in the days of its publisher.
  * @throws AppError invalid_request, report_too_large, unavailable
  */
 export async function readReport(
@@ -49,17 +49,17 @@ export async function readReport(
     for (const { time, group, metrics } of rows) {
       const campaignId = Number(group[0]);
       const { name = '', currency = '' } = campaigns.get(campaignId) ?? {};
-      const named = {
+      const labels = {
         campaign: { id: campaignId, name },
         date: { id: null, name: time },
         publisher: { id: publisherId, name: publisherName },
       }[by];
       const add = (of: string, part: Partial<Sums>): void => {
-        const key = `${named.id ?? named.name} ${of}`;
-        const line = lines.get(key) ?? { ...named, currency: of, sums: noSums() };
+        const key = `${labels.id ?? labels.name} ${of}`;
+        const line = lines.get(key) ?? { ...labels, currency: of, sums: noSums() };
         lines.set(key, { ...line, sums: added(line.sums, part) });
       };
-      // Counts stand in the line of the campaign's currency; what was booked in another has a line of its own.
+      // Counts are in the line of the campaign's currency; amounts booked in another currency have their own line.
       add(currency, { impressions: metrics.impressions, clicks: metrics.clicks, conversions: metrics.conversions });
       for (const { currency: booked, revenueMicros, unbilledMicros } of metrics.money)
         add(booked, { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros });

@@ -74,11 +74,11 @@ export function reportRoute(app: App, { http, now, ...sources }: Deps): void {
         message: 'The key is limited to placements, and advertisers are not.',
       });
     const scope = await http.management.read(actor, publisherId, async (work) => {
-      const found = await readReportScope(work, id);
+      const scope = await readReportScope(work, id);
       const owner = (await findAdvertiser(work.executor, id))?.publisherId;
-      if (owner !== publisherId || (limit !== null && found.campaigns.size === 0))
+      if (owner !== publisherId || (limit !== null && scope.campaigns.size === 0))
         throw new AppError('resource_not_found', { message: 'Advertiser not found.' });
-      return found;
+      return scope;
     });
     const { by = 'campaign', to = dayOf(now()), from = dayOf(now() - (defaultDays - 1) * dayMs) } = request.query;
     const lines = await readReport(sources, scope, { by, from, to }, request.signal);

@@ -4,10 +4,10 @@ import type { Resource } from '../management/resource.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { ViewedAdvertiser } from '../shell/context.ts';
 
-/** The rows of one advertiser: all that its accounts read is read through these. */
+/** Rows of one advertiser. All reads of its accounts use these resources. */
 type OwnRows = { campaigns: Resource; offers: Resource; creatives: Resource; drafts: Resource };
 
-/** Another advertiser's rows are as unknown ones. */
+/** Resources limited to an advertiser; rows of other advertisers count as unknown. */
 export function ownRows(kinds: ReviewedKinds, { id }: ViewedAdvertiser): OwnRows {
   const own = `select id from campaigns where publisher_id = $1 and advertiser_id = ${Number(id)}`;
   const offers = `select id from offers where deleted_at is null and campaign_id in (${own})`;
@@ -19,7 +19,7 @@ export function ownRows(kinds: ReviewedKinds, { id }: ViewedAdvertiser): OwnRows
   };
 }
 
-/** The publishers that are served a campaign, its owner included, by campaign. */
+/** Publishers that are served a campaign, including its owner, by campaign. */
 export async function readCarriers(
   { executor, publisherId }: Work,
   campaignIds: readonly number[],
@@ -36,7 +36,7 @@ export async function readCarriers(
   return carriers;
 }
 
-/** All campaigns, removed ones included; of those that a limited key may see. */
+/** All campaigns, including removed ones; for a limited key only those it may see. */
 export async function readCampaigns(
   { executor, publisherId, actor }: Work,
   advertiserId: number,

@@ -12,17 +12,17 @@ import { recordAlerts, recordLasting } from './record.ts';
 
 type CheckDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
-/** One process at a time looks at what lasts. */
+/** Only one process at a time checks lasting states. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";
 
 const nearlyUsed = 0.8;
 
-/** Records the budgets of which 80% are used, once for each period. Those used up have an event of their own. */
+/** Records budgets of which 80 % are used, once per period. Exhausted budgets have their own event. */
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [snapshot, nowMs] = [catalog.current(), now()];
   const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(budgetKey));
   const nearly = (await findUsedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
-    (one) => one.metric === 'budget' && !usedUp.has(budgetKey(one)),
+    (usage) => usage.metric === 'budget' && !usedUp.has(budgetKey(usage)),
   );
   const facts = nearly.map((budget): AlertFact => {
     const { campaign, per, limit } = budget;
@@ -34,10 +34,12 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
   await recordAlerts(pool, facts, nowMs);
 }
 
-/** Days before the end of a key at which its publisher is told of it. */
+/** Days before the end of a key at which its publisher is notified. */
 const noticeDays = [30, 7, 1] as const;
 
-/** Records the keys that end soon: once for each of these days, and for none that was made with less left. */
+/**
+ * Records keys that expire soon: once for each of these days, without keys that had less time when they were created.
+ */
 export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const expiring = await findExpiringKeys(pool, noticeDays, now());
   const facts = expiring.map(({ id, publisherId, name, expiresAt, lastUsedAt, days }): AlertFact => {
@@ -49,8 +51,8 @@ export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => numbe
 }
 
 /**
- * Records the offers whose codes run low, by share or at today's rate, and those that are paused without any: each
- * once, until codes were added and it is no longer so. A day that begins, whose rate is not known, ends nothing.
+ * Records offers whose codes run low, by share or at today's rate, and offers paused without codes: once, until codes
+ * are added and the stock is sufficient. A new day, whose rate is unknown, ends no alert.
  */
 export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [{ offers }, nowMs] = [catalog.current(), now()];
@@ -59,7 +61,7 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
     const stock = await readStock(executor, null, nowMs);
     const facts = stock.flatMap(({ offerId, publisherId, paused, supply, view }): AlertFact[] => {
       const offer = offers.get(offerId);
-      // A pool without a code ever is one that is being filled.
+      // A pool that never had a code is still being filled.
       if (offer === undefined || view.total === 0 || view.loading !== null || !(paused || view.low)) return [];
       const { left, hours_left: hoursLeft } = view;
       const isExpired = paused && view.expired;
@@ -67,17 +69,21 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
       const kind = paused ? 'coupons.empty' : 'coupons.low';
       return [{ publisherId, kind, subject: String(offerId), cause: isExpired ? `${supply} expired` : supply, data }];
     });
-    const told = new Set(facts.map(({ subject }) => subject));
-    const pools = new Map(stock.map((one) => [String(one.offerId), one]));
+    const alertedIds = new Set(facts.map(({ subject }) => subject));
+    const pools = new Map(stock.map((pool) => [String(pool.offerId), pool]));
     const stays = ({ subject, cause }: { subject: string; cause: string }): boolean => {
-      const known = pools.get(subject);
-      return !told.has(subject) && known !== undefined && (known.supply === cause || known.view.loading !== null);
+      const poolStock = pools.get(subject);
+      return (
+        !alertedIds.has(subject) &&
+        poolStock !== undefined &&
+        (poolStock.supply === cause || poolStock.view.loading !== null)
+      );
     };
     await recordLasting(executor, ['coupons.low', 'coupons.empty'], { facts, stays }, nowMs);
   });
 }
 
-/** Records the facts that a check finds, each once, until it is no longer found. */
+/** Records the facts of a check, each once, until the check no longer finds it. */
 export async function checkLasting(
   { pool, now }: { pool: pg.Pool; now: () => number },
   check: AlertCheck,
@@ -89,7 +95,7 @@ export async function checkLasting(
   });
 }
 
-/** Records that ranking learns nothing new, for the publishers whose events wait: once, until it learns again. */
+/** Records that ranking has stopped learning, for the publishers with waiting events: once, until it learns again. */
 export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const nowMs = now();
   const { stalledPublisherIds, learnedAt } = await readLearningState(pool, nowMs);
@@ -104,12 +110,12 @@ export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => n
   });
 }
 
-/** Hours that are compared with those of last week (count). */
+/** Number of hours that are compared with those of last week. */
 const comparedHours = 6;
 
 /**
- * Records the placements whose fill rate or revenue is down by half against the same hours of last week: once, until
- * it is no longer so.
+ * Records placements whose fill rate or revenue fell by half compared with the same hours of last week: once, until the
+ * drop ends.
  */
 export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promise<void> {
   const nowMs = now();

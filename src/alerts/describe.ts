@@ -7,7 +7,7 @@ import { reader } from '../platform/i18n/reader.ts';
 import { percent } from '../shell/format.ts';
 import type { Alert, AlertKind } from './kinds.ts';
 
-/** An alert in words. `path` is that of the page to look at, below the publisher's pages of the dashboard. */
+/** Texts of an alert. `path` is that of the related page, below the publisher's pages of the dashboard. */
 export type AlertText = { title: string; reason: string; path: string };
 
 const disabledBecause: Readonly<Record<string, MessageKey>> = {
@@ -18,20 +18,20 @@ const disabledBecause: Readonly<Record<string, MessageKey>> = {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : String(value ?? ''));
 
-/** A time in the publisher's zone. */
+/** Formats a time in the publisher's zone. */
 function timeIn(timeZone: string, at: unknown): string {
   const format = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'medium', timeStyle: 'short', timeZone });
   return `${format.format(new Date(text(at)))} (${timeZone})`;
 }
 
-/** An amount; in a currency where one is known. */
+/** Formats an amount, with its currency if known. */
 function amount(value: unknown, currency: unknown): string {
   const options =
     typeof currency === 'string' ? { style: 'currency' as const, currency } : { maximumFractionDigits: 2 };
   return new Intl.NumberFormat(reader().locale, options).format(Number(value));
 }
 
-/** Title, reason and page of an alert, in the language of the reader. */
+/** Title, reason and page of an alert, in the reader's language. */
 export function describe({ kind, data }: { kind: AlertKind; data: Alert['data'] }, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
@@ -65,8 +65,8 @@ export function describe({ kind, data }: { kind: AlertKind; data: Alert['data'] 
   }
   const { remaining, next_cost: nextCost } = data;
   if (typeof remaining === 'number' && remaining > 0 && Number(nextCost) > remaining) {
-    const left = { remaining: amount(remaining, data.currency), cost: amount(nextCost, data.currency) };
-    const reason = t('alerts.budgetExhaustedReason', { ...used, ...left, event: text(data.next_event) });
+    const budgetLeft = { remaining: amount(remaining, data.currency), cost: amount(nextCost, data.currency) };
+    const reason = t('alerts.budgetExhaustedReason', { ...used, ...budgetLeft, event: text(data.next_event) });
     return { title: t('alerts.budgetExhausted', { name }), reason, path };
   }
   return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
@@ -94,11 +94,11 @@ function describeGoal(data: Alert['data'], timeZone: string): { title: string; r
 function describeLostPage(kind: string, data: Alert['data'], timeZone: string): AlertText {
   const isOffer = kind === 'offer.action_page_lost';
   const name = plainText(text(data.name));
-  const found = { url: text(data.url), reason: text(data.reason), status: text(data.status ?? 'none') };
+  const pageValues = { url: text(data.url), reason: text(data.reason), status: text(data.status ?? 'none') };
   const hosts = { to: text(data.leads_to), from: text(data.led_to), since: timeIn(timeZone, data.since) };
   return {
     title: t(isOffer ? 'alerts.actionPageLost' : 'alerts.landingPageLost', { name }),
-    reason: t('alerts.landingPageLostReason', { kind: isOffer ? 'offer' : 'campaign', ...found, ...hosts }),
+    reason: t('alerts.landingPageLostReason', { kind: isOffer ? 'offer' : 'campaign', ...pageValues, ...hosts }),
     path: isOffer ? `/offers/${Number(data.offer_id)}` : `/campaigns/${Number(data.campaign_id)}`,
   };
 }
@@ -129,8 +129,8 @@ function describeCoupons(kind: string, data: Alert['data']): AlertText {
       : { title: t('alerts.couponsEmpty', { name }), reason: t('alerts.couponsEmptyReason'), path };
   const isTimed = data.hours_left !== null;
   const hours = isTimed ? Number(data.hours_left) : 0;
-  const left = { left: Number(data.left), isTimed: String(isTimed), hours };
-  return { title: t('alerts.couponsLow', { name }), reason: t('alerts.couponsLowReason', left), path };
+  const stockLeft = { left: Number(data.left), isTimed: String(isTimed), hours };
+  return { title: t('alerts.couponsLow', { name }), reason: t('alerts.couponsLowReason', stockLeft), path };
 }
 
 function describeMessages(data: Alert['data'], timeZone: string): AlertText {

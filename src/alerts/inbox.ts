@@ -5,7 +5,7 @@ import type { Alert } from './kinds.ts';
 /** An alert of the inbox. */
 export type InboxAlert = Alert & { isNew: boolean; mutedUntil: Date | null };
 
-type Row = {
+type AlertRow = {
   id: string;
   publisher_id: number;
   kind: Alert['kind'];
@@ -19,12 +19,12 @@ type Row = {
 
 type Reader = { publisherId: number; userId: number };
 
-/** Alerts of one page (count). */
+/** Maximum number of alerts on a page. */
 const shownAlerts = 100;
 
-/** The newest alerts of a publisher, as a user sees them. */
+/** Newest alerts of a publisher, as a user sees them. */
 export async function listAlerts(executor: Executor, reader: Reader, nowMs: number): Promise<InboxAlert[]> {
-  const { rows } = await executor.query<Row>({
+  const { rows } = await executor.query<AlertRow>({
     name: 'list_alerts',
     text: `select a.id, a.publisher_id, a.kind, a.subject, a.data, a.raised_at, a.ended_at,
       a.id > coalesce(r.read_until, 0) as is_new, m.until as muted_until
@@ -48,7 +48,7 @@ export async function listAlerts(executor: Executor, reader: Reader, nowMs: numb
   }));
 }
 
-/** How many alerts a user has not read. */
+/** Number of alerts that a user has not read. */
 export async function countNewAlerts(executor: Executor, { publisherId, userId }: Reader): Promise<number> {
   const { rows } = await executor.query<{ count: number }>({
     name: 'count_new_alerts',
@@ -59,7 +59,7 @@ export async function countNewAlerts(executor: Executor, { publisherId, userId }
   return rows[0]?.count ?? 0;
 }
 
-/** Marks alerts as read: those up to the newest that the user saw. */
+/** Marks alerts up to the newest one that the user saw as read. */
 export async function readAlerts(executor: Executor, { publisherId, userId }: Reader, untilId: number): Promise<void> {
   await executor.query(
     `insert into alert_readers as r (publisher_id, user_id, read_until)
@@ -69,7 +69,9 @@ export async function readAlerts(executor: Executor, { publisherId, userId }: Re
   );
 }
 
-/** Mutes alerts of the same kind and subject until a time; a time in the past ends it. @returns whether it exists */
+/**
+ * Mutes alerts of the same kind and subject until a time; a time in the past ends it. @returns whether the alert exists
+ */
 export async function muteAlerts(
   executor: Executor,
   { publisherId, alertId, untilMs }: { publisherId: number; alertId: number; untilMs: number },
@@ -85,7 +87,7 @@ export async function muteAlerts(
 
 const keptDays = 90;
 
-/** Retention: alerts are kept 90 days; their messages go with them. @returns alerts deleted (count) */
+/** Deletes alerts after 90 days, with their messages. @returns number of deleted alerts */
 export async function deleteOldAlerts(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from alerts where raised_at < $1', [
     new Date(nowMs - keptDays * dayMs),

@@ -27,7 +27,7 @@ export type AlertKind = keyof typeof alertKinds;
 
 export const isAlertKind = (name: string): name is AlertKind => Object.hasOwn(alertKinds, name);
 
-/** The kinds that operational events are the cause of. */
+/** Alert kinds caused by operational events. */
 export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'endpoint.failing': 'endpoint.failing',
   'endpoint.disabled': 'endpoint.disabled',
@@ -40,7 +40,7 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'draft.waiting': 'draft.waiting',
 };
 
-/** Something to tell of: `subject` is what it is about, `cause` tells one occurrence from the next. */
+/** A fact to alert about: `subject` is its object, `cause` distinguishes occurrences. */
 export type AlertFact = {
   publisherId: number;
   kind: AlertKind;
@@ -51,7 +51,7 @@ export type AlertFact = {
 
 export type Alert = Omit<AlertFact, 'cause'> & { id: number; raisedAt: Date; endedAt: Date | null };
 
-/** A check of another module for states that last. */
+/** A check of another module for lasting states. */
 export type AlertCheck = {
   /** Name of its job. */
   name: string;

@@ -23,7 +23,7 @@ import { chatChannelsOf, sendAlertMessages } from './send.ts';
 
 export type Alerts = ReturnType<typeof createAlerts>;
 
-type Needs = {
+type AlertsDeps = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -36,7 +36,7 @@ type Needs = {
 };
 
 /** What people are told of: in the inbox, by mail and by chat. */
-export function createAlerts({ platform, catalog, webhooks }: Needs) {
+export function createAlerts({ platform, catalog, webhooks }: AlertsDeps) {
   const { config, pool, dbHealth, mailer, secretBox, now } = platform.deps;
   const { sender } = webhooks;
   const deps = { config, pool, dbHealth, mailer, secretBox, sender, catalog: catalog.store, now };
@@ -49,7 +49,7 @@ export function createAlerts({ platform, catalog, webhooks }: Needs) {
     path: '/alerts',
     icon: 'alerts',
     role: 'analyst',
-    // 0 while the database is unavailable: a page that needs no more of it is still shown.
+    // 0 while the database is unavailable, so that pages that need nothing else of it still work.
     count: (publisherId, userId) =>
       dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0),
   };

@@ -3,8 +3,8 @@ import type { SentEvent } from '../webhooks/send-operational.ts';
 import { type AlertFact, type AlertKind, kindOfEvent } from './kinds.ts';
 
 /**
- * Records what happened, each cause once, and a message for each rule that asks for its kind. What is muted is recorded
- * and told to nobody.
+ * Records facts, each cause once, and a message for each rule that selects its kind. Muted alerts are recorded without
+ * messages.
  */
 export async function recordAlerts(executor: Executor, facts: readonly AlertFact[], nowMs: number): Promise<void> {
   if (facts.length === 0) return;
@@ -41,8 +41,8 @@ type Lasting = { publisherId: number; kind: AlertKind; subject: string; cause: s
 const keyOf = ({ publisherId, kind, subject }: Lasting): string => `${publisherId} ${kind} ${subject}`;
 
 /**
- * Records what is checked again and again: once for the time that it lasts. Alerts of these kinds that are no facts any
- * more are over, but for those that stay.
+ * Records lasting facts once for as long as they last. Ends alerts of these kinds that are no longer facts, except
+ * those that stay.
  */
 export async function recordLasting(
   executor: Executor,
@@ -55,15 +55,15 @@ export async function recordLasting(
     where kind = any($1::text[]) and ended_at is null`,
     [kinds],
   );
-  const found = new Set(facts.map(keyOf));
-  const over = rows.filter((alert) => !found.has(keyOf(alert)) && !stays(alert)).map(({ id }) => id);
+  const currentKeys = new Set(facts.map(keyOf));
+  const over = rows.filter((alert) => !currentKeys.has(keyOf(alert)) && !stays(alert)).map(({ id }) => id);
   await executor.query('update alerts set ended_at = $2 where id = any($1::bigint[])', [over, new Date(nowMs)]);
   const open = new Set(rows.map(keyOf));
   const fresh = facts.filter((fact) => !open.has(keyOf(fact)));
   await recordAlerts(executor, fresh, nowMs);
 }
 
-/** The outlet of operational events: records those that people can be told of, in the transaction that sends them. */
+/** Outlet of operational events that records alerts, in the transaction that sends the events. */
 export const recordOperationalEvents =
   (nowMs: number) =>
   (executor: Executor, events: readonly SentEvent[]): Promise<void> =>
@@ -74,8 +74,8 @@ export const recordOperationalEvents =
     );
 
 /**
- * An endpoint's failure has one cause from its first failed call to the next success; a budget and a schedule have one
- * for each period and end, which their events are named by.
+ * Returns the alert fact of an event. A failure of an endpoint has one cause from its first failed call to the next
+ * success; a budget and a schedule have one for each period and end, which are in the subject of their events.
  */
 function factOf({ publisherId, event, subject, data }: SentEvent, nowMs: number): AlertFact[] {
   const kind = kindOfEvent[event];

@@ -11,13 +11,13 @@ export const sealedAlertUrls: SealedColumn = sealedColumn({
   context: () => urlContext,
 });
 
-/** A Slack-compatible webhook that is told of some kinds. */
+/** A Slack-compatible webhook that receives some kinds of alerts. */
 export type Channel = { id: number; name: string; kinds: readonly AlertKind[]; error: string | null };
 
-/** Of one publisher (count). */
+/** Maximum number of channels of a publisher. */
 export const maxChannels = 20;
 
-/** Sets what a user is mailed of; nothing: no mail. */
+/** Sets the kinds that a user receives by email; none to disable emails. */
 export async function setMailRule(
   executor: Executor,
   { publisherId, userId, kinds }: { publisherId: number; userId: number; kinds: readonly AlertKind[] },
@@ -41,7 +41,7 @@ export async function findMailKinds(
   return rows[0]?.kinds ?? [];
 }
 
-/** The channels of a publisher, each with why its last message failed. */
+/** Lists the channels of a publisher, each with the error of its last message. */
 export async function listChannels(executor: Executor, publisherId: number): Promise<Channel[]> {
   const { rows } = await executor.query<Channel>(
     `select r.id, r.name, r.kinds, (
@@ -53,7 +53,7 @@ export async function listChannels(executor: Executor, publisherId: number): Pro
   return rows;
 }
 
-/** The sealed URL of a publisher's channel; null: there is none. */
+/** Sealed URL of a publisher's channel, or null. */
 export async function findChannelUrl(executor: Executor, publisherId: number, id: number): Promise<Buffer | null> {
   const { rows } = await executor.query<{ url_sealed: Buffer }>(
     'select url_sealed from alert_rules where publisher_id = $1 and id = $2 and user_id is null',
@@ -64,7 +64,7 @@ export async function findChannelUrl(executor: Executor, publisherId: number, id
 
 type NewChannel = { publisherId: number; name: string; urlSealed: Buffer; kinds: readonly AlertKind[] };
 
-/** @returns false: there are too many */
+/** @returns false if there are too many */
 export async function addChannel(executor: Executor, channel: NewChannel, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at) select $1, $2, $3, $4, $5
@@ -74,7 +74,7 @@ export async function addChannel(executor: Executor, channel: NewChannel, nowMs:
   return rowCount === 1;
 }
 
-/** @returns whether there was one */
+/** @returns whether it existed */
 export async function removeChannel(executor: Executor, publisherId: number, id: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     'delete from alert_rules where publisher_id = $1 and id = $2 and user_id is null',

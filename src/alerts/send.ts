@@ -21,11 +21,11 @@ type SendDeps = {
   sender: Sender;
 };
 
-/** Messages of one run (count). */
+/** Maximum number of messages per run. */
 const maxBatch = 20;
-/** Then a message is given up; the alert stays in the inbox. */
+/** Maximum number of attempts; then the message is given up, and the alert stays in the inbox. */
 const maxAttempts = 6;
-/** Of one call (milliseconds). */
+/** Timeout of a call, in milliseconds. */
 const deadlineMs = 10_000;
 
 type Due = {
@@ -38,15 +38,15 @@ type Due = {
   publisher: string;
   time_zone: string;
   url_sealed: Buffer | null;
-  /** null: not a mail, or the user has no access any more. */
+  /** null if it is not an email, or the user no longer has access. */
   email: string | null;
-  /** Of a mail; null: the default one, as for channels. */
+  /** Language of an email, or null for the default, as for channels. */
   language: string | null;
 };
 
 /**
- * Takes due messages; a process that dies with one leaves it to another after two minutes. Attempts come after 2, 4,
- * 8 … minutes.
+ * Takes due messages. If a process dies with one, another process sends it after two minutes. Attempts follow after 2,
+ * 4, 8 … minutes.
  */
 const takeSql = `
 with due as (
@@ -63,7 +63,7 @@ from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.r
 join publishers p on p.id = a.publisher_id
 left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
 
-/** Sends the messages of alerts, by mail and to Slack-compatible webhooks. @returns how many were due */
+/** Sends the messages of alerts by email and to Slack-compatible webhooks. @returns number of due messages */
 export async function sendAlertMessages(deps: SendDeps): Promise<number> {
   const { rows } = await deps.pool.query<Due>(takeSql, [new Date(deps.now())]);
   await Promise.all(
@@ -88,7 +88,7 @@ const settle = async (
   );
 };
 
-/** @returns why it was not sent, without addresses; null: it was, or nobody is to be told any more */
+/** @returns why it was not sent, without addresses; null if it was sent, or no longer has a recipient */
 async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<string | null> {
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
   const written = <T>(write: (alert: AlertText, links: Links) => T): T =>
@@ -113,7 +113,7 @@ async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message:
   );
 }
 
-/** Text of Slack's markup: names must neither mention users nor hide links. */
+/** Escapes text for Slack's markup, so that names can neither mention users nor hide links. */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 type Links = { page: string; inbox: string };
@@ -127,7 +127,7 @@ export function slackText(
   return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links}`;
 }
 
-/** The channels, for what other modules tell. */
+/** Chat channels for messages of other modules. */
 export const chatChannelsOf = ({
   pool,
   secretBox,
@@ -146,7 +146,7 @@ export const chatChannelsOf = ({
   },
 });
 
-/** Posts a text to a Slack-compatible webhook, as guarded as webhooks are. @returns why it failed, or null */
+/** Posts a text to a Slack-compatible webhook, with the address guard of webhooks. @returns why it failed, or null */
 export async function post(sender: Sender, url: string, text: string): Promise<string | null> {
   const result = await sender.send({
     url,

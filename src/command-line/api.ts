@@ -6,25 +6,25 @@ import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, type Input, idOption, textOption, usageError } from './command.ts';
 import type { Output } from './output.ts';
 
-type Asked = {
+type ApiRequest = {
   query?: Readonly<Record<string, string | number | undefined>>;
   body?: unknown;
-  /** Of a CSV file, in place of a body: as a whole or in pieces. */
+  /** CSV file in place of a body, as a whole or in chunks. */
   file?: Buffer | AsyncIterable<Uint8Array>;
-  /** In place of a body. */
+  /** Form in place of a body. */
   form?: FormData;
-  /** Ends the call; default: the user stops the command. */
+  /** Aborts the call. By default, it is aborted when the user stops the command. */
   signal?: AbortSignal;
 };
 
 /** The service's API with the caller's key. */
 export type Api = {
   url: string;
-  /** @returns the JSON of the answer; null: it has none @throws CommandError in the service's words */
-  call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
-  /** All rows of a list, page by page. */
+  /** @returns JSON of the response, or null without a body @throws CommandError with the service's message */
+  call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: ApiRequest) => Promise<unknown>;
+  /** Returns all rows of a list, page by page. */
   all: <Row>(path: string, query?: Readonly<Record<string, string>>) => Promise<Row[]>;
-  /** An answer that goes on. */
+  /** Opens a streaming response. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
 };
 
@@ -42,9 +42,13 @@ export function createApi(call: Call): Api {
     throw usageError('An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.');
   if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key has characters that no key has. Copy it again.');
 
-  async function ask(method: string, path: string, { query = {}, body, file, form, signal }: Asked): Promise<Response> {
+  async function ask(
+    method: string,
+    path: string,
+    { query = {}, body, file, form, signal }: ApiRequest,
+  ): Promise<Response> {
     const target = new URL(url + path);
-    // What is called after the user has stopped the command tidies up.
+    // Calls after the user has stopped the command are for cleanup.
     const until = signal ?? (call.signal.aborted ? undefined : call.signal);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
@@ -73,8 +77,8 @@ export function createApi(call: Call): Api {
     return answer;
   }
 
-  const callOnce: Api['call'] = async (method, path, asked = {}) => {
-    const answer = await ask(method, path, asked);
+  const callOnce: Api['call'] = async (method, path, request = {}) => {
+    const answer = await ask(method, path, request);
     if (answer.status === 204) return null;
     return answer.json().catch((err: Error) => {
       if (err.name === 'AbortError') throw err;
@@ -86,14 +90,14 @@ export function createApi(call: Call): Api {
     url,
     call: callOnce,
     all: async <Row>(path: string, query: Readonly<Record<string, string>> = {}) => {
-      const found: Row[] = [];
+      const rows: Row[] = [];
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const asked = { query: { ...query, limit: '100', ...(cursor !== '' && { cursor }) } };
-        const page = (await callOnce('GET', path, asked)) as { data: Row[]; next_cursor: string | null };
-        found.push(...page.data);
+        const pageRequest = { query: { ...query, limit: '100', ...(cursor !== '' && { cursor }) } };
+        const page = (await callOnce('GET', path, pageRequest)) as { data: Row[]; next_cursor: string | null };
+        rows.push(...page.data);
         cursor = page.next_cursor;
       }
-      return found;
+      return rows;
     },
     stream: async (path, signal) => {
       const { body } = await ask('GET', path, { signal });
@@ -102,7 +106,7 @@ export function createApi(call: Call): Api {
   };
 }
 
-/** Prints what a call has done: its data for scripts, its message for people. @returns the exit code */
+/** Prints the result of a call: its data for scripts, its message for people. @returns the exit code */
 export function say({ out }: { out: Output }, answer: unknown): number {
   const { message, data } = answer as { message: string; data: unknown };
   out.data(data);
@@ -110,7 +114,7 @@ export function say({ out }: { out: Output }, answer: unknown): number {
   return exitCodes.ok;
 }
 
-/** A JSON file; - reads standard input. @throws CommandError: it is no JSON */
+/** Reads a JSON file; - is standard input. @throws CommandError if it is not JSON */
 export async function readJsonFile({ stdin }: { stdin: Input }, file: string): Promise<unknown> {
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
@@ -121,7 +125,7 @@ export async function readJsonFile({ stdin }: { stdin: Input }, file: string): P
   }
 }
 
-/** The bytes of a file, to be sent; - is standard input. @throws Error: it cannot be read */
+/** Opens a file to send it; - is standard input. @throws Error if it can't be read */
 export async function openFile({ stdin }: { stdin: Input }, file: string): Promise<AsyncIterable<Uint8Array>> {
   if (file === '-') return stdin;
   const opened = await open(file);
@@ -130,7 +134,7 @@ export async function openFile({ stdin }: { stdin: Input }, file: string): Promi
   throw new CommandError(exitCodes.refused, `${file} is a folder.`);
 }
 
-const bodyOf = (file: NonNullable<Asked['file']>): BodyInit =>
+const bodyOf = (file: NonNullable<ApiRequest['file']>): BodyInit =>
   Buffer.isBuffer(file) ? new Uint8Array(file) : (file as unknown as ReadableStream);
 
 type Refusal = { message?: string; error?: { code?: string; details?: { path: string; message: string }[] } };

@@ -2,20 +2,20 @@ import type { Readable, Writable } from 'node:stream';
 import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { Output } from './output.ts';
 
-/** What a command ends with (docs/command-line.md#exit-codes). */
+/** Exit codes of commands (docs/command-line.md#exit-codes). */
 export const exitCodes = {
   ok: 0,
-  /** It ran, and found what must not be: differences, failures, nothing to do it to. */
+  /** The command ran and found a problem: differences, failures, or nothing to act on. */
   problem: 1,
   usage: 2,
   /** The service, or a check before a write, refused. */
   refused: 3,
   unavailable: 4,
-  /** The user stopped it before it was done; as shells have it for Ctrl-C. */
+  /** The user stopped the command; like the code of shells for Ctrl-C. */
   stopped: 130,
 } as const;
 
-/** Ends a command with a sentence. */
+/** Ends a command with a message. */
 export class CommandError extends Error {
   readonly exitCode: number;
   constructor(exitCode: number, message: string) {
@@ -30,25 +30,25 @@ export const usageError = (message: string): CommandError => new CommandError(ex
 export type Option = {
   type: 'string' | 'boolean';
   short?: string;
-  /** What stands for its value in the help. */
+  /** Placeholder of its value in the help. */
   value?: string;
   about: string;
 };
 
-/** An option with a value, which the help calls `value`. */
+/** An option with a value, shown as `value` in the help. */
 export const text = (value: string, about: string): Option => ({ type: 'string', value, about });
 export const flag = (about: string): Option => ({ type: 'boolean', about });
 
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
-/** Output stream that reports whether it is a terminal. */
+/** Input stream that reports whether it is a terminal. */
 export type Input = Readable & { isTTY?: boolean };
 
 /** A call of a command. */
 export type Call = {
   options: Values;
   args: readonly string[];
-  /** All there are. */
+  /** All available commands. */
   commands: readonly Command[];
   out: Output;
   env: Readonly<Record<string, string | undefined>>;
@@ -56,7 +56,7 @@ export type Call = {
   embedded?: EmbeddedDatabases;
   stdin: Input;
   stderr: Writable;
-  /** Aborted when the user stops it. */
+  /** Aborted when the user stops the command. */
   signal: AbortSignal;
 };
 
@@ -64,19 +64,19 @@ export type Call = {
 export type Run = (call: Call) => Promise<number>;
 
 export type Command = {
-  /** Such as `deliveries retry`. */
+  /** Name such as `deliveries retry`. */
   name: string;
-  /** Its arguments, for the help. */
+  /** Arguments, for the help. */
   args?: string;
   about: string;
   options: Readonly<Record<string, Option>>;
-  /** It calls the service: takes --url, --key and --publisher. */
+  /** Whether it calls the service, and so accepts --url, --key and --publisher. */
   callsService?: true;
   examples: readonly string[];
   load: () => Promise<Run>;
 };
 
-/** What comes of work that does not end by itself when the user stops the command. @throws AbortError */
+/** Waits for work that does not end by itself when the user stops the command. @throws AbortError */
 export function untilStopped<T>({ signal }: { signal: AbortSignal }, work: Promise<T>): Promise<T> {
   const stopped = new Promise<never>((_resolve, reject) => {
     const stop = (): void => reject(signal.reason);
@@ -86,13 +86,13 @@ export function untilStopped<T>({ signal }: { signal: AbortSignal }, work: Promi
   return Promise.race([work, stopped]);
 }
 
-/** The text of an option; empty: not given. */
+/** Text of an option; empty if absent. */
 export function textOption({ options }: { options: Values }, name: string): string {
   const value = options[name];
   return typeof value === 'string' ? value : '';
 }
 
-/** A whole number from 1. @throws CommandError */
+/** Value of an option as a whole number from 1. @throws CommandError */
 export function idOption(call: { options: Values }, name: string): number | null {
   const text = textOption(call, name);
   if (text === '') return null;

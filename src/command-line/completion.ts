@@ -6,17 +6,17 @@ type Commands = readonly Command[];
 type Candidates = {
   words: string;
   next: readonly string[];
-  /** The words are a whole command: arguments may stand between. */
+  /** Whether the words are a whole command, which may be followed by arguments. */
   isCommand: boolean;
 };
 
-/** The arguments where they are a choice, such as `bash|zsh|fish`, and the options. */
+/** Arguments with a fixed set of values, such as `bash|zsh|fish`, and the options. */
 const argumentsOf = (command: Command): string[] => [
   ...(/^\w+(\|\w+)+$/.test(command.args ?? '') ? (command.args ?? '').split('|') : []),
   ...Object.keys({ ...optionsOf(command), ...commonOptions }).map((name) => `--${name}`),
 ];
 
-/** What may follow a beginning of command words: the next words, or what the whole command takes. */
+/** What may follow a prefix of command words: the next words, or arguments and options of the whole command. */
 function candidates(commands: Commands): Candidates[] {
   const next = new Map<string, Set<string>>();
   for (const { name } of commands) {

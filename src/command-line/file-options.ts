@@ -2,7 +2,9 @@ import type { DryRunView } from '../platform/files/counter.ts';
 import { type Call, exitCodes, flag, type Option, text, textOption } from './command.ts';
 import type { Output } from './output.ts';
 
-/** Options of commands that import a file (docs/reading-input.md#files). `isList`: its column can be named. */
+/**
+ * Options of commands that import a file (docs/reading-input.md#files). `isList`: whether its column can be selected.
+ */
 export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
   'dry-run': flag('shows how the file is read; writes nothing'),
   partial: flag('loads the other rows when more than 1 % are refused'),
@@ -12,7 +14,7 @@ export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Opt
   }),
 });
 
-/** The query of an import by the options of its command. */
+/** Query of an import, from the options of its command. */
 export function fileQueryOf(call: Call): Record<string, string> {
   const [header, column] = [textOption(call, 'header'), textOption(call, 'column')];
   return {
@@ -25,7 +27,7 @@ export function fileQueryOf(call: Call): Record<string, string> {
 
 const separatorNames = { ',': 'comma', ';': 'semicolon', '\t': 'tab' } as const;
 
-/** Prints a dry run. @returns the exit code: a problem where rows are refused */
+/** Prints a dry run. @returns the exit code: a problem if rows are refused */
 export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   out.data(view);
   const separator = view.separator === null ? 'none, one column' : separatorNames[view.separator];
@@ -44,7 +46,7 @@ export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   return view.bad === 0 ? exitCodes.ok : exitCodes.problem;
 }
 
-/** A refused row; imports of members name no column. */
+/** A refused row; imports of members have no column. */
 type RefusedRow = Omit<DryRunView['errors'][number], 'column'> & { column?: string | null };
 
 /** Prints refused rows. */

@@ -2,19 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from './api.ts';
 import { type Call, CommandError, exitCodes } from './command.ts';
 
-/** Waits before the next connection, doubled each time (milliseconds). */
+/** Wait before the next connection, doubled each time up to the maximum, in milliseconds. */
 const firstWaitMs = 500;
 const maxWaitMs = 10_000;
-/** A connection that is silent for so long is dead: the service sends keep-alives several times a second. */
+/**
+ * A connection without data for this long (milliseconds) is dead: the service sends keep-alives several times a second.
+ */
 const silenceMs = 20_000;
 
 /** A server-sent event. */
 export type ServerEvent = { name: string; data: string };
 
 /**
- * Hands on the events of a stream until the command is stopped, and connects again whenever the stream ends.
- * @param pathOf of the first connection, and of those after it
- * @throws CommandError where the service refuses, such as for a key that was revoked
+ * Passes on the events of a stream until the command is stopped, and reconnects whenever the stream ends.
+ * @param pathOf path of the first connection, and of later ones
+ * @throws CommandError if the service refuses, such as for a revoked key
  */
 export async function follow(
   api: Api,
@@ -47,10 +49,10 @@ export async function follow(
   }
 }
 
-/** A longer event than any delivery ends the stream (characters). */
+/** Maximum length of an event in characters. A longer event, which no delivery has, ends the stream. */
 const maxLength = 4_000_000;
 
-/** The events of a stream, until it ends. `onBytes`: something came, if only a keep-alive. */
+/** Reads the events of a stream until it ends. `onBytes`: called for all data, including keep-alives. */
 async function* readEvents(
   stream: AsyncIterable<Uint8Array>,
   onBytes: () => void = () => {},

@@ -9,19 +9,19 @@ type Environment = Call['env'];
 
 const dataDirOf = (env: Environment): string => env.DATA_DIR || '.data';
 
-/** Whether the environment names a database, or its data folder holds one. */
+/** Whether the environment configures a database, or its data folder contains one. */
 export const hasDatabase = ({ env, embedded }: Call): boolean =>
   Boolean(env.DATABASE_URL) || embedded?.isIn(dataDirOf(env)) === true;
 
-/** Error text that names the missing database and the folder that was searched. */
+/** Error text with the missing database and the folder that was searched. */
 export const noDatabaseText = (env: Environment): string =>
   `There is no database: DATABASE_URL is not set, and there is no data of Perkwire in ${resolve(dataDirOf(env))}. ` +
   'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.';
 
 /**
- * The database of a command: that of DATABASE_URL, else the embedded one in DATA_DIR, which runs until `stop`. Never
- * creates one.
- * @throws CommandError when there is none
+ * Opens the database of a command: that of DATABASE_URL, or the embedded one in DATA_DIR, which runs until `stop`.
+ * Never creates one.
+ * @throws CommandError if there is none
  */
 export async function openDatabase(call: Call): Promise<{ url: string; stop: () => Promise<unknown> }> {
   const { env, embedded } = call;
@@ -30,7 +30,7 @@ export async function openDatabase(call: Call): Promise<{ url: string; stop: () 
   return embedded.start({ dataDir: dataDirOf(env) });
 }
 
-/** @throws CommandError when the database has not all tables of this version; changes nothing */
+/** Checks the schema without changes. @throws CommandError if the database lacks tables of this version */
 export async function requireSchema(executor: Executor, databaseUrl: string): Promise<void> {
   const missing = await missingMigrations(executor);
   if (missing.length === 0) return;
@@ -44,8 +44,8 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
 }
 
 /**
- * Work of a command in a database that exists, on one connection: that of DATABASE_URL, else the embedded one.
- * @throws CommandError when there is none, or it has no tables of this version
+ * Runs a command's work in an existing database, on one connection: that of DATABASE_URL, or the embedded one.
+ * @throws CommandError if there is none, or it lacks tables of this version
  */
 export async function inDatabase<T>(
   call: Call,

@@ -1,15 +1,15 @@
 import type { Writable } from 'node:stream';
 
-/** Where a command writes: sentences for people, or JSON, one value a line. */
+/** Output of a command: sentences for people, or JSON, one value per line. */
 export type Output = {
   isJson: boolean;
-  /** For people only. */
+  /** Writes a line only without --json. */
   line: (text: string) => void;
-  /** With --json only. */
+  /** Writes a value only with --json. */
   data: (value: unknown) => void;
-  /** To standard error, in both cases. */
+  /** Writes to standard error in both modes. */
   note: (text: string) => void;
-  /** A line on standard error that is overwritten; on a terminal only. Empty: ends it. */
+  /** Shows a line on standard error that is overwritten, only on a terminal. An empty text ends it. */
   progress: (text: string) => void;
 };
 
@@ -40,7 +40,7 @@ const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u
 
 const printable = (text: string): string => text.replace(steering, '�');
 
-/** The same value as JSON, with these characters escaped. */
+/** Value as JSON with these characters escaped. */
 export const jsonText = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).replace(
     steering,

@@ -15,8 +15,8 @@ type Environment = Pick<Call, 'commands' | 'env' | 'embedded' | 'stdin' | 'stder
 };
 
 /** Runs one command. Never rejects. @returns the exit code */
-export async function runCommandLine(argv: readonly string[], { outputOf, ...given }: Environment): Promise<number> {
-  const { commands } = given;
+export async function runCommandLine(argv: readonly string[], { outputOf, ...context }: Environment): Promise<number> {
+  const { commands } = context;
   const plain = outputOf(false);
   try {
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
@@ -28,16 +28,16 @@ export async function runCommandLine(argv: readonly string[], { outputOf, ...giv
       return exitCodes.ok;
     }
     const run = await command.load();
-    return await run({ ...given, options: values, args: positionals, out: outputOf(values.json === true) });
+    return await run({ ...context, options: values, args: positionals, out: outputOf(values.json === true) });
   } catch (err) {
-    return report(err as Error, plain, given.signal);
+    return report(err as Error, plain, context.signal);
   }
 }
 
-/** The command with the longest name that the arguments begin with. */
+/** Returns the command with the longest name that the arguments start with. */
 function findCommand(commands: Commands, argv: readonly string[]): Command | null {
-  const found = commands.filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word));
-  return found.sort((a, b) => b.name.length - a.name.length)[0] ?? null;
+  const matches = commands.filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word));
+  return matches.sort((a, b) => b.name.length - a.name.length)[0] ?? null;
 }
 
 function showOverview(commands: Commands, argv: readonly string[], out: Output): number {
@@ -64,7 +64,7 @@ function parse(command: Command, args: string[]): { values: Values; positionals:
     const { values, positionals } = parseArgs({ args, options: Object.fromEntries(options), allowPositionals });
     return { values: values as Values, positionals };
   } catch (err) {
-    // What follows the first sentence is advice for programmers.
+    // The text after the first sentence is advice for programmers.
     throw usageError(`${(err as Error).message.split(/\.\s/)[0]}. See: perkwire ${command.name} --help`);
   }
 }
@@ -80,6 +80,6 @@ function report(err: Error, out: Output, signal: AbortSignal): number {
   return err instanceof StartupError || isDatabaseUnavailable(err) ? exitCodes.unavailable : exitCodes.problem;
 }
 
-/** A file that cannot be read or written. */
+/** Whether a file can't be read or written. */
 const isOfFile = (err: Error & { path?: unknown; code?: unknown }): boolean =>
   typeof err.path === 'string' || err.code === 'EISDIR';

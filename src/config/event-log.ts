@@ -1,20 +1,21 @@
 import type { Variables } from './schema.ts';
 
-/** The event log: a stream of NATS JetStream. */
+/** Event log: a stream of NATS JetStream. */
 export type EventLogSetting = {
-  /** `host:port` of each server, with the scheme `tls://` where they are spoken to by TLS. */
+  /** `host:port` of each server, with the scheme `tls://` for TLS. */
   servers: readonly string[];
   login: { user: string; pass: string } | { token: string } | Record<string, never>;
   stream: string;
-  /** Servers that keep each message (count). */
+  /** Number of servers that store each message. */
   replicas: number;
 };
 
 const form = /^(?<scheme>nats|tls):\/\/(?:(?<login>[^@/]*)@)?(?<hosts>[^@/]+)\/?$/;
 
 /**
- * Reads EVENT_LOG_URL (`nats://user:password@a:4222,b:4222,c:4222`, or `tls:`) and what belongs to it. null: none.
- * @param problems gets what is wrong, without the password
+ * Reads EVENT_LOG_URL (`nats://user:password@a:4222,b:4222,c:4222`, or `tls:`) and related variables. null: no event
+ * log.
+ * @param problems receives problems, without the password
  */
 export function parseEventLog(raw: Variables, problems: string[]): EventLogSetting | null {
   if (raw.EVENT_LOG_URL === '') return null;

@@ -1,4 +1,4 @@
-/** Where originals are kept. */
+/** Storage of original images. */
 export type ImageStoreSetting =
   | { kind: 'database' }
   | { kind: 'folder'; path: string }
@@ -8,19 +8,22 @@ export type ImageStoreSetting =
       endpoint: string;
       region: string;
       bucket: string;
-      /** Before every name; empty, or ends with a slash. */
+      /** Prefix of every name; empty, or ends with a slash. */
       prefix: string;
       accessKeyId: string;
       secretAccessKey: string;
     };
 
-type Given = { store: string; accessKeyId: string; secretAccessKey: string };
+type ImageStoreVariables = { store: string; accessKeyId: string; secretAccessKey: string };
 
 /**
  * Reads IMAGE_STORE: empty, the absolute path of a folder, or `s3://bucket/prefix?endpoint=https://…&region=…`.
- * @param problems gets what is wrong
+ * @param problems receives problems
  */
-export function parseImageStore({ store, accessKeyId, secretAccessKey }: Given, problems: string[]): ImageStoreSetting {
+export function parseImageStore(
+  { store, accessKeyId, secretAccessKey }: ImageStoreVariables,
+  problems: string[],
+): ImageStoreSetting {
   if (store === '') return { kind: 'database' };
   if (store.startsWith('/')) return { kind: 'folder', path: store };
   const url = URL.canParse(store) ? new URL(store) : null;

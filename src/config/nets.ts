@@ -3,12 +3,13 @@ import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A net in CIDR form: an address of it and the length of its prefix, bits. */
+/** A network in CIDR form: an address and the prefix length in bits. */
 export type Net = readonly [Address, number];
 
 /**
- * Reads a comma list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are ignored.
- * @param refuse gets an entry that is not `address/bits`; default: throws, naming it
+ * Reads a comma-separated list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are
+ * ignored.
+ * @param refuse receives an entry that is not `address/bits`; by default it throws an error that names the entry
  */
 export function parseNets(list: string, refuse: (entry: string) => void = refuseNet): Net[] {
   const entries = list.split(',').map((entry) => entry.trim());
@@ -25,7 +26,7 @@ function refuseNet(entry: string): never {
   throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
 }
 
-/** null: the text is not `address/bits` */
+/** null if the text is not `address/bits` */
 export function readNet(entry: string): Net | null {
   const [address = '', bits = '', ...rest] = entry.split('/');
   const maxBits = isIPv4(address) ? 32 : 128;
@@ -43,7 +44,7 @@ export function readNet(entry: string): Net | null {
 export const within = (address: Address, nets: readonly Net[]): boolean =>
   nets.some(([net, bits]) => net.kind() === address.kind() && address.match(net, bits));
 
-/** Whether the first net is a part of one of the others. */
+/** Whether the first network is contained in one of the others. */
 export const isInside = ([address, bits]: Net, nets: readonly Net[]): boolean =>
   within(
     address,

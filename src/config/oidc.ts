@@ -1,29 +1,29 @@
-/** What a user may do who signs in at the provider: a role, and the publisher it belongs to. */
+/** Access of a user who signs in at the provider: a role and its publisher. */
 export type Grant =
   | { role: 'operator'; publisherId: null }
   | { role: 'admin' | 'manager' | 'analyst' | { named: string }; publisherId: number };
 
-/** The OpenID provider that dashboard users sign in at, and what it decides. */
+/** OpenID provider of dashboard users, and what it decides. */
 export type OidcSetting = {
   issuer: string;
   clientId: string;
-  /** null: a public client; PKCE is used in any case. */
+  /** null for a public client; PKCE is always used. */
   clientSecret: string | null;
-  /** Separated by spaces. */
+  /** Scopes, separated by spaces. */
   scopes: string;
-  /** Lower case. Users with other addresses are refused. */
+  /** Allowed email domains in lower case. Users with other addresses are refused. */
   allowedDomains: readonly string[];
-  /** Claim that says that the e-mail address was verified. */
+  /** Claim that says whether the email address was verified. */
   emailVerifiedClaim: string;
-  /** Claim that decides about roles; null: roles are managed in the dashboard. */
+  /** Claim that determines roles, or null to manage roles in the dashboard. */
   roleClaim: string | null;
-  /** Values of the claim with what they grant; of several for one publisher the first counts. */
+  /** Values of the claim with what they grant. If several apply to one publisher, the first counts. */
   grants: readonly { value: string; grant: Grant }[];
-  /** For users without any of these values; null: they are refused. */
+  /** Grant for users without any of these values, or null to refuse them. */
   defaultGrant: Grant | null;
 };
 
-type Given = {
+type OidcVariables = {
   OIDC_ISSUER: string;
   OIDC_CLIENT_ID: string;
   OIDC_CLIENT_SECRET: string;
@@ -38,9 +38,9 @@ type Given = {
 
 /**
  * Reads the variables OIDC_…. null: no single sign-on.
- * @param problems gets what is wrong
+ * @param problems receives problems
  */
-export function parseOidc(raw: Given, problems: string[]): OidcSetting | null {
+export function parseOidc(raw: OidcVariables, problems: string[]): OidcSetting | null {
   if (raw.OIDC_ISSUER === '') {
     if (!raw.PASSWORD_SIGN_IN) problems.push('PASSWORD_SIGN_IN can be false only where OIDC_ISSUER is set');
     return null;
@@ -91,15 +91,15 @@ const grantForm = 'operator, or admin:12, manager:12, analyst:12 or role/NAME:12
 
 function parseGrant(text: string): Grant | null {
   if (text === 'operator') return { role: 'operator', publisherId: null };
-  const [, role, named, id] = /^(?:(admin|manager|analyst)|role\/(.{1,200})):([1-9]\d{0,8})$/.exec(text) ?? [];
+  const [, role, customRole, id] = /^(?:(admin|manager|analyst)|role\/(.{1,200})):([1-9]\d{0,8})$/.exec(text) ?? [];
   if (id === undefined) return null;
   const publisherId = Number(id);
-  return named === undefined
+  return customRole === undefined
     ? { role: role as 'admin' | 'manager' | 'analyst', publisherId }
-    : { role: { named: named.trim() }, publisherId };
+    : { role: { named: customRole.trim() }, publisherId };
 }
 
-/** The values may contain `=` and `,`, as names of directory groups do. */
+/** Parses values with grants. Values may contain `=` and `,`, as names of directory groups do. */
 function parseGrants(text: string, problems: string[]): { value: string; grant: Grant }[] {
   return listOf(text, ';').flatMap((entry) => {
     const at = entry.lastIndexOf('=');

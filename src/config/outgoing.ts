@@ -1,11 +1,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
-/** An HTTP proxy that webhook calls go through, by CONNECT. */
+/** HTTP proxy for webhook calls, by CONNECT. */
 export type HttpProxy = {
   host: string;
   port: number;
   secure: boolean;
-  /** Value of `proxy-authorization`; null: none. */
+  /** Value of `proxy-authorization`, or null. */
   authorization: string | null;
 };
 
@@ -37,14 +37,14 @@ export function parseHttpProxy(text: string, problems: string[]): HttpProxy | nu
   };
 }
 
-/** The syslog receiver of the audit log. */
+/** Syslog receiver of the audit log. */
 export type SyslogSetting = { transport: 'tls' | 'tcp' | 'udp'; host: string; port: number };
 
 const syslogPorts = { tls: 6514, tcp: 601, udp: 514 };
 
 /**
- * Reads AUDIT_SYSLOG_URL: `tls://logs.example:6514`, or `tcp:` or `udp:`. null: none.
- * @param problems gets what is wrong
+ * Reads AUDIT_SYSLOG_URL: `tls://logs.example:6514`, or `tcp:` or `udp:`. null: no receiver.
+ * @param problems receives problems
  */
 export function parseSyslog(text: string, problems: string[]): SyslogSetting | null {
   if (text === '') return null;
@@ -59,21 +59,21 @@ export function parseSyslog(text: string, problems: string[]): SyslogSetting | n
   return { transport, host: host.replace(/^\[|\]$/g, ''), port: Number(port ?? syslogPorts[transport]) };
 }
 
-/** How mails are sent. */
+/** Settings to send emails. */
 export type MailSetting = {
   host: string;
   port: number;
-  /** TLS from the first byte; else STARTTLS, where the server offers it. */
+  /** Whether to use TLS from the first byte; otherwise STARTTLS is used if the server supports it. */
   secure: boolean;
-  /** null: the server asks for none. */
+  /** null if the server requires none. */
   credentials: { user: string; password: string } | null;
   /** Sender, such as `Perkwire <perkwire@example.com>`. */
   from: string;
 };
 
 /**
- * Reads SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. null: no mails are sent.
- * @param problems gets what is wrong
+ * Reads SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. null: no emails are sent.
+ * @param problems receives problems
  */
 export function parseMail({ url, from }: { url: string; from: string }, problems: string[]): MailSetting | null {
   if (url === '') return null;
@@ -96,7 +96,7 @@ export function parseMail({ url, from }: { url: string; from: string }, problems
   };
 }
 
-/** User and password of a URL, percent-decoded, empty where there is none; null: they cannot be decoded. */
+/** User and password of a URL, percent-decoded, or empty; null if they can't be decoded. */
 function credentialsOf({ username, password }: URL): { user: string; password: string } | null {
   try {
     return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
@@ -107,18 +107,21 @@ function credentialsOf({ username, password }: URL): { user: string; password: s
 
 const mailProviders = ['sendgrid', 'mailgun', 'postmark', 'ses'] as const;
 
-/** What shows that a provider reports bounces: key, password, or the ARN of its topic. Absent: none is listened to. */
+/**
+ * Credentials by provider of bounce reports: key, password, or the ARN of its topic. Reports of absent providers are
+ * not accepted.
+ */
 export type MailFeedback = { readonly [Provider in (typeof mailProviders)[number]]?: string };
 
 /**
  * Reads MAIL_FEEDBACK: `sendgrid=KEY mailgun=KEY postmark=PASSWORD ses=TOPIC_ARN`.
- * @param problems gets what is wrong, without the secrets
+ * @param problems receives problems, without the secrets
  */
 export function parseMailFeedback(text: string, problems: string[]): MailFeedback {
   const feedback: Record<string, string> = {};
-  for (const part of text.split(/\s+/).filter((one) => one !== '')) {
+  for (const part of text.split(/\s+/).filter((entry) => entry !== '')) {
     const [name = '', secret = ''] = [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)];
-    if (!mailProviders.some((one) => one === name) || !part.includes('='))
+    if (!mailProviders.some((provider) => provider === name) || !part.includes('='))
       problems.push(`MAIL_FEEDBACK has an entry that does not begin with one of: ${mailProviders.join('=, ')}=`);
     else if (!isFeedbackSecret(name, secret)) problems.push(`MAIL_FEEDBACK has no usable value for ${name}`);
     else feedback[name] = secret;
@@ -136,6 +139,6 @@ function isFeedbackSecret(provider: string, secret: string): boolean {
   }
 }
 
-/** The key as SendGrid shows it: base64 of its DER. @throws Error for what is none */
+/** Parses the key as SendGrid shows it: base64 of its DER. @throws Error if it is invalid */
 export const sendGridKey = (text: string): KeyObject =>
   createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });

@@ -6,24 +6,24 @@ import { parseServerList } from './server-list.ts';
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
 
-/** A token key: `id` travels inside the token, `secret` signs it. */
+/** A token key: `id` is part of the token, `secret` signs it. */
 export type TokenKey = { id: number; secret: string };
 
 export function parseRoles(text: string, problems: string[]): Role[] {
-  const found: Role[] = [];
+  const parsed: Role[] = [];
   for (const name of text.split(',').map((part) => part.trim())) {
-    const role = roles.find((known) => known === name);
+    const role = roles.find((candidate) => candidate === name);
     if (role === undefined) problems.push(`ROLES has "${name}"; known are ${roles.join(', ')}`);
-    else found.push(role);
+    else parsed.push(role);
   }
-  if (found.includes('migrate') && found.length > 1)
+  if (parsed.includes('migrate') && parsed.length > 1)
     problems.push('ROLES has migrate beside others: it applies migrations and exits');
-  return found;
+  return parsed;
 }
 
 const maxProcesses = 64;
 
-/** @returns processes of the role api (count) */
+/** @returns number of processes with the role api */
 export function parseProcesses(text: string, problems: string[]): number {
   if (text === 'auto') return Math.min(availableParallelism(), maxProcesses);
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
@@ -68,7 +68,7 @@ export function parseTrustProxy(text: string, problems: string[]): boolean | num
 function isNet(text: string): boolean {
   try {
     proxyAddr.compile([text]);
-    return /^[0-9a-fA-F.:/]+$/.test(text); // it also knows names of nets
+    return /^[0-9a-fA-F.:/]+$/.test(text); // it also accepts names of ranges
   } catch {
     return false;
   }
@@ -79,7 +79,7 @@ export const parseAllowedNets = (text: string, problems: string[]): Net[] =>
     problems.push(`WEBHOOK_ALLOW_NETS has "${entry}", which is no net: write address/bits, such as 10.0.0.0/8`),
   );
 
-/** The pepper that users are stored under, and earlier ones under which they may still be found. */
+/** Pepper with which users are stored, and earlier ones with which they may still be found. */
 export function parsePeppers(text: string, problems: string[]): [string, ...string[]] {
   const [first = '', ...earlier] = text.split(',').map((part) => part.trim());
   const peppers: [string, ...string[]] = [first, ...earlier];
@@ -93,7 +93,7 @@ export function parsePeppers(text: string, problems: string[]): [string, ...stri
   return peppers;
 }
 
-/** The key that seals, and earlier ones that only open. */
+/** Key that seals, and earlier ones that only open. */
 export function parseSecretsKeys(text: string, problems: string[]): [Buffer, ...Buffer[]] {
   const [first = '', ...earlier] = text.split(',').map((part) => part.trim());
   const keys: [Buffer, ...Buffer[]] = [

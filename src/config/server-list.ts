@@ -1,11 +1,11 @@
 const form = /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/;
 
-/** libpq's, and pg's `no-verify`. */
+/** SSL modes of libpq, and `no-verify` of pg. */
 const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
 /**
- * Splits `postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`, as libpq takes it, into one
- * URL for each host. @throws Error with a sentence
+ * Splits `postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`, as accepted by libpq, into
+ * one URL for each host. @throws Error with a sentence
  */
 export function parseServerList(databaseUrl: string): string[] {
   const { scheme, login = '', hosts, rest } = form.exec(databaseUrl)?.groups ?? {};
@@ -15,21 +15,22 @@ export function parseServerList(databaseUrl: string): string[] {
   if (mode !== null && !sslModes.includes(mode))
     throw new Error(`DATABASE_URL must have one of these values of sslmode: ${sslModes.join(', ')}`);
   const urls = hosts.split(',').map((host) => `${scheme}${login}${host}${rest}`);
-  // pg takes a URL without a host: a socket, or another host, is named by a parameter.
+  // pg accepts a URL without a host: a parameter names a socket or another host.
   if (urls.length === 1 && hosts === '') return urls.map(withoutSessionAttrs);
   if (!urls.every((url) => URL.canParse(url)) || hosts.split(',').includes(''))
     throw new Error('DATABASE_URL must look like postgres://user:password@host:5432,host:5432/database');
   return urls.map(withoutSessionAttrs);
 }
 
-/** Of libpq's values those that a program that writes can mean. */
+/** Values of libpq that make sense for a program that writes. */
 const accepted = ['any', 'read-write', 'primary'];
 
 function withoutSessionAttrs(text: string): string {
   if (!text.includes('target_session_attrs')) return text;
   const url = new URL(text);
-  const wanted = url.searchParams.get('target_session_attrs') ?? 'any';
-  if (!accepted.includes(wanted)) throw new Error('DATABASE_URL must have target_session_attrs=read-write, or none');
+  const attributes = url.searchParams.get('target_session_attrs') ?? 'any';
+  if (!accepted.includes(attributes))
+    throw new Error('DATABASE_URL must have target_session_attrs=read-write, or none');
   url.searchParams.delete('target_session_attrs');
   return url.href;
 }

@@ -1,11 +1,11 @@
-/** Where traces are sent, and which. */
+/** Destination and sampling of traces. */
 export type TracingSetting = {
   /** Base URL of the collector, OTLP over HTTP. */
   endpoint: string;
   headers: Readonly<Record<string, string>>;
   serviceName: string;
   sampler: Sampler;
-  /** Share of the traces that are sampled, 0 to 1, where the sampler has one. */
+  /** Share of the traces to sample, 0 to 1, if the sampler has one. */
   ratio: number;
 };
 
@@ -27,7 +27,7 @@ type TracingVariables = {
   OTEL_TRACES_SAMPLER_ARG: string;
 };
 
-/** Traces are switched on by the standard variables of OpenTelemetry. @returns null: they are off */
+/** Tracing is enabled by the standard variables of OpenTelemetry. @returns null if it is disabled */
 export function parseTracing(raw: TracingVariables, problems: string[]): TracingSetting | null {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: arg } = raw;
   if (endpoint === '') return null;
@@ -47,7 +47,7 @@ export function parseTracing(raw: TracingVariables, problems: string[]): Tracing
 
 const isSampler = (text: string): text is Sampler => (samplers as readonly string[]).includes(text);
 
-/** `name=value,name=value`, values percent-encoded. */
+/** Parses `name=value,name=value` with percent-encoded values. */
 function parseHeaders(text: string, problems: string[]): Record<string, string> {
   const pairs = text.split(',').filter((pair) => pair.trim() !== '');
   const entries = pairs.map((pair) => /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(pair));

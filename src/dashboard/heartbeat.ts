@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
 
-/** How often a process reports that it runs (milliseconds); after three times that, it counts as stopped. */
+/** Heartbeat interval, in milliseconds. After three intervals without a heartbeat, a process counts as stopped. */
 export const heartbeatMs = 5000;
 export const heartbeatTimeoutMs = 3 * heartbeatMs;
 

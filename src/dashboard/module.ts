@@ -27,7 +27,7 @@ type Contributions = {
   }[];
 };
 
-type Needs = {
+type DashboardDeps = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -38,12 +38,12 @@ type Needs = {
   alerts: Alerts;
   /** Absent in a program without the demo. */
   demo?: DemoMark;
-  /** Of this process. */
+  /** Id of this process. */
   pid: number;
 };
 
 /** The pages of all modules behind one sign-in, and those that show several modules. */
-export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: Needs) {
+export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: DashboardDeps) {
   const { config, pool, dbHealth, now } = platform.deps;
   const deps = { config, pool, dbHealth, catalog: catalog.store, now };
   const heartbeat = createHeartbeat({ config, pool, catalog: catalog.store, now, pid });

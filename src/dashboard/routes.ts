@@ -14,17 +14,17 @@ import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders } from '../shell/pages.ts';
 import { registerFormParsing } from '../shell/uploads.ts';
 
-/** The pages that modules hand in. */
+/** Pages contributed by modules. */
 type Pages = {
   navigation: Navigation;
-  /** Those that need no session. */
+  /** Registers pages without a session. */
   registerOpen: (app: App, shell: Shell) => Promise<void>;
   registerClosed: (app: App, shell: Shell) => void;
 };
 
 type StartDeps = AccessDeps & { catalog: { current: () => Snapshot } };
 
-/** The dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
+/** Routes of the dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
 export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: StartDeps }): Promise<void> {
   const asset = await registerAssets(app);
   const { publicUrl } = deps.config;
@@ -40,7 +40,7 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
       registerAccessControl(closed, { deps });
       registerStartPage(closed, deps);
       pages.registerClosed(closed, shell);
-      // Unknown addresses too lead to the sign-in first and answer with the dashboard's error page.
+      // Unknown URLs also lead to the sign-in first, and then to the dashboard's error page.
       closed.get('/dashboard/*', { schema: { hide: true } }, async () => {
         throw new AppError('not_found');
       });
@@ -48,14 +48,17 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
   });
 }
 
-/** `/dashboard` leads to the publisher's overview; an operator's, to that of the only publisher, or to the list. */
+/**
+ * Redirects `/dashboard` to the publisher's overview; for an operator, to that of the only publisher, or to the list.
+ */
 function registerStartPage(app: App, { config: { publicUrl }, catalog }: StartDeps): void {
   app.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {
     const { user } = viewerOf(request);
     const { publisherId } = user;
     const [first, second] = catalog.current().publishers.keys();
-    const shown = publisherId ?? (second === undefined ? (first ?? null) : null);
-    const start = shown === null ? '/dashboard/operator/publishers' : publisherPath(shown, '/overview');
+    const startPublisherId = publisherId ?? (second === undefined ? (first ?? null) : null);
+    const start =
+      startPublisherId === null ? '/dashboard/operator/publishers' : publisherPath(startPublisherId, '/overview');
     const to = user.advertiserId === null ? start : homeOf(user);
     return reply.code(303).headers(pageHeaders(publicUrl)).header('location', to).send();
   });

@@ -11,10 +11,10 @@ export type RunningProcess = {
   catalogVersion: number;
   startedAt: Date;
   seenAt: Date;
-  /** false: its heartbeat is missing. */
+  /** Whether its heartbeat is recent. */
   isRunning: boolean;
 };
-/** The daily partitions of a table; `first` and `last` as yyyymmdd. */
+/** Daily partitions of a table; `first` and `last` as yyyymmdd. */
 export type Partitions = { table: string; count: number; first: string; last: string; bytes: number };
 export type Queue = { lane: string; waiting: number; due: number };
 
@@ -24,16 +24,16 @@ export type SystemState = {
   processes: RunningProcess[];
   partitions: Partitions[];
   queues: Queue[];
-  /** The audit log on its way to syslog; null: it is not sent there. */
+  /** State of the audit log's export to syslog, or null without one. */
   syslog: FeedState | null;
   learning: LearningState;
 };
 
-/** Rows of the delivery queue that are counted at most, so that a long queue does not slow the page. */
+/** Maximum number of rows of the delivery queue that are counted, so that a long queue does not slow the page. */
 const maxCounted = 100_000;
 const maxProcesses = 200;
 
-/** The state of the installation, for operators. */
+/** Reads the state of the installation, for operators. */
 export async function readSystem(executor: pg.Pool, nowMs: number): Promise<SystemState> {
   const [database, processes, partitions, queues, syslog, learning] = await Promise.all([
     readDatabase(executor),

@@ -7,10 +7,10 @@ import type { Executor } from '../platform/db/pool.ts';
 
 const demoFolder = new URL('../../demo/', import.meta.url);
 
-/** `key`: the publisher's API key, with every permission but `accounts`. */
+/** `key`: API key of the publisher, with all permissions except `accounts`. */
 export type DemoIds = { key: string; sdkId: string };
 
-/** All that a key may do for its own publisher. */
+/** All permissions of a key for its own publisher. */
 const publisherPermissions = [
   'ads/offers',
   'reports',
@@ -20,10 +20,10 @@ const publisherPermissions = [
   'wallet',
 ];
 
-/** The fixed key and SDK id of the embedded demo; neither exists anywhere else. */
+/** Fixed key and SDK id of the embedded demo, used nowhere else. */
 export const embeddedDemoIds: DemoIds = { key: 'demo-key', sdkId: '0123456789abcdef' };
 
-/** The fixed operator's key of the embedded demo, for the calls of the API reference that need one. */
+/** Fixed operator key of the embedded demo, for calls of the API reference that need one. */
 export const demoOperatorKey = 'demo-operator-key';
 
 export const randomDemoIds = (): DemoIds => ({
@@ -32,8 +32,8 @@ export const randomDemoIds = (): DemoIds => ({
 });
 
 /**
- * Writes the demo catalogue as a new publisher. Must run in one transaction.
- * @returns the id of the publisher
+ * Writes the demo catalogue as a new publisher. Must run in a transaction.
+ * @returns id of the publisher
  */
 export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promise<number> {
   const catalogue = JSON.parse(await readFile(new URL('catalogue.json', demoFolder), 'utf8')) as SeedCatalogue;
@@ -44,5 +44,5 @@ export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promi
   return publisherId;
 }
 
-/** The custom attribute that marks made-up sessions: reports can leave them out or show nothing else. */
+/** Custom attribute that marks made-up sessions, so that reports can exclude or select them. */
 export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;

@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** The demo catalogue in a database of one's own. */
+/** Command that loads the demo catalogue into a database. */
 export const demoCommands: readonly Command[] = [
   {
     name: 'demo load',

@@ -13,7 +13,7 @@ import type { Received } from './received.ts';
 import { demoReceiverRoutes } from './receiver.ts';
 import { demoShopRoutes } from './shop/routes.ts';
 
-type Needs = {
+type DemoDeps = {
   platform: Platform;
   catalog: Catalog;
   accounts: Accounts;
@@ -24,7 +24,7 @@ type Needs = {
 };
 
 /** The shop at /demo, and what takes and lists its webhooks at /demo/receiver; with the embedded database only. */
-export function createDemo({ platform, catalog }: Needs) {
+export function createDemo({ platform, catalog }: DemoDeps) {
   const { config, pool, secretBox, tokens, now } = platform.deps;
   return {
     name: 'demo',

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * One webhook as it arrived. `verified`: whether it was signed with the secret of that moment, so that a later rotation
- * changes nothing; null: a GET call, whose bytes the receiver does not rebuild.
+ * A received webhook. `verified`: whether it was signed with the secret at that time, so that later rotations change
+ * nothing; null for a GET call, whose bytes the receiver does not rebuild.
  */
 export type Received = {
   received_at: string;

@@ -2,12 +2,12 @@ import { type Html, html } from '../platform/http/html.ts';
 import type { Received } from './received.ts';
 import { type SeenWebhook, seenWebhook } from './shop/activity.ts';
 
-/** Webhooks on the page (count); the JSON has all. */
+/** Maximum number of webhooks on the page; the JSON contains all. */
 const maxShown = 50;
 
-/** What the demo's receiver took, newest first. A script reloads the page when more arrives. */
+/** Page of received webhooks, newest first. A script reloads it when more arrive. */
 export function receiverPage(received: readonly Received[]): Html {
-  const shown = received.slice(0, maxShown);
+  const recent = received.slice(0, maxShown);
   return html`<!doctype html>
 <html lang="en">
   <head>
@@ -34,8 +34,8 @@ export function receiverPage(received: readonly Received[]): Html {
           <a href="/demo">demo shop</a>, and its webhook appears. Scripts get JSON, with the secret that verifies it.
         </p>
       </section>
-      ${shown.length === 0 && html`<p class="card quiet">Nothing has arrived yet.</p>`}
-      ${shown.map(item)}
+      ${recent.length === 0 && html`<p class="card quiet">Nothing has arrived yet.</p>`}
+      ${recent.map(item)}
       ${
         received.length > maxShown &&
         html`<p class="quiet">And ${received.length - maxShown} earlier ones, in the JSON.</p>`
@@ -53,24 +53,24 @@ const signatures = new Map([
 ]);
 
 function item(webhook: Received, index: number): Html {
-  const seen = seenWebhook(webhook);
-  const signature = signatures.get(seen.verified);
+  const view = seenWebhook(webhook);
+  const signature = signatures.get(view.verified);
   return html`
     <article class="card webhook">
-      <h2>${headline(seen)}</h2>
+      <h2>${headline(view)}</h2>
       <p>
         <span class="badge ${signature?.tone ?? ''}">${signature?.text}</span>
-        ${seen.dev && html`<span class="badge">dev</span>`}
+        ${view.dev && html`<span class="badge">dev</span>`}
         <time datetime="${webhook.received_at}">${webhook.received_at.replace('T', ' ').slice(0, 19)} UTC</time>
       </p>
-      <p class="quiet">${seen.id}</p>
+      <p class="quiet">${view.id}</p>
       <details${index === 0 && html` open`}>
         <summary>Body</summary>
-        <pre tabindex="0" aria-label="Body of ${seen.id}">${pretty(webhook.body)}</pre>
+        <pre tabindex="0" aria-label="Body of ${view.id}">${pretty(webhook.body)}</pre>
       </details>
       <details>
         <summary>Headers</summary>
-        <pre tabindex="0" aria-label="Headers of ${seen.id}">${headerLines(webhook)}</pre>
+        <pre tabindex="0" aria-label="Headers of ${view.id}">${headerLines(webhook)}</pre>
       </details>
     </article>`;
 }

@@ -15,15 +15,16 @@ export type ReceiverDeps = {
   pool: pg.Pool;
   secretBox: SecretBox;
   now: () => number;
-  /** What has arrived, newest first; filled here. */
+  /** Received webhooks, newest first; filled here. */
   received: Received[];
 };
 
 const maxKept = 500;
 
 /**
- * A publisher's server to try things with: takes webhooks at /demo/receiver and lists them there, newest first, as a
- * page, or as JSON with the secret that verifies them. Lives in memory and in the embedded demo only.
+ * Routes of a publisher's server for tests: it accepts webhooks at /demo/receiver and lists them there, newest first,
+ * as a page, or as JSON with the secret that verifies them. It stores them in memory, and exists only in the embedded
+ * demo.
  */
 export async function demoReceiverRoutes(
   app: App,
@@ -56,7 +57,7 @@ export async function demoReceiverRoutes(
   });
 }
 
-/** `whsec_…` of the endpoint that leads to the receiver; null: there is none. */
+/** Secret (`whsec_…`) of the endpoint for the receiver, or null. */
 async function receiverSecret(pool: Executor, secretBox: SecretBox): Promise<string | null> {
   const { rows } = await pool.query<{ secret_sealed: Buffer }>(
     "select secret_sealed from webhook_endpoints where event = 'usp.selection' order by id limit 1",
@@ -65,17 +66,17 @@ async function receiverSecret(pool: Executor, secretBox: SecretBox): Promise<str
 }
 
 /**
- * As a publisher's server would check it (Standard Webhooks 1.0); the receiver is on this machine, so time is not of
- * interest.
+ * Verifies a signature like a publisher's server (Standard Webhooks 1.0), but ignores the time, because sender and
+ * receiver run on the same machine.
  */
 function isSigned(headers: FastifyRequest['headers'], body: string, secret: string): boolean {
   const timestampS = Number(headers['webhook-timestamp']);
   if (!Number.isSafeInteger(timestampS) || timestampS < 0) return false;
-  const wanted = sign({
+  const expected = sign({
     id: String(headers['webhook-id']),
     timestampS,
     body: Buffer.from(body),
     secrets: [secretBytes(secret)],
   });
-  return String(headers['webhook-signature']).split(' ').includes(wanted);
+  return String(headers['webhook-signature']).split(' ').includes(expected);
 }

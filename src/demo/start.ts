@@ -16,8 +16,8 @@ export const embeddedDemo = { start: startDemo, writeHistory, printWelcome };
 type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
 
 /**
- * Loads the demo catalogue into an embedded database that holds no publisher yet, with a webhook to this server's own
- * receiver. All or nothing: a start that is killed in between is made good by the next one.
+ * Loads the demo catalogue into an embedded database without publishers, with a webhook to this server's own receiver.
+ * All or nothing: the next start repeats an interrupted one.
  * @returns whether it was loaded now
  */
 export async function startDemo({ pool, catalog, config, secretBox, now }: StartDeps): Promise<boolean> {
@@ -26,32 +26,35 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Start
     const url = `http://127.0.0.1:${config.port}/demo/receiver`;
     const { rows } = await executor.query('select 1 from publishers limit 1');
     if (rows.length > 0) {
-      // The receiver moves with the port.
+      // The URL of the receiver changes with the port.
       if (config.roles.includes('api'))
         await redirectEndpoints(executor, '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$', url);
       await removeLeftovers(executor, now());
       return false;
     }
     const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);
-    await setDefaultPlacement(executor, publisherId, 'checkout'); // as programs that name no placement expect
+    await setDefaultPlacement(executor, publisherId, 'checkout'); // as programs without a placement expect
     await openDemo(executor, secretBox, { publisherId, receiverUrl: url, nowMs: now() });
     return true;
   });
   if (loaded) {
     await catalog.refresh();
-    // While nothing else holds locks; what fails is tried again when the history is written.
+    // Create partitions while nothing else holds locks. Failures are retried when the history is written.
     await createHistoryPartitions(pool, now()).catch(() => {});
   }
   return loaded;
 }
 
-/** What opening the API reference of earlier versions made, several at once. A single one may be a person's. */
+/** Removes groups of endpoints that the API reference of earlier versions created. A single one may be a user's. */
 export async function removeLeftovers(executor: Executor, nowMs: number): Promise<void> {
   await removeEndpointBursts(executor, { url: 'https://shop.example/hooks', description: 'Orders', nowMs });
   await removeAdvertiserBursts(executor, 'Green Farm', nowMs);
 }
 
-/** What the embedded demo has beside the catalogue: the webhook to its own receiver, and the operator's key. */
+/**
+ * Creates what the embedded demo has in addition to the catalogue: the webhook to its own receiver, and the operator
+ * key.
+ */
 export async function openDemo(
   executor: Executor,
   secretBox: SecretBox,

@@ -22,10 +22,10 @@ import { historyDays, makeUpSessions } from './history/sessions.ts';
 type HistoryDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; tokens: TokenCodec; now: () => number };
 type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number };
 
-/** How long after the fetch a selection is confirmed (milliseconds). */
+/** Time from the fetch to the confirmation of a selection, in milliseconds. */
 const confirmedAfterMs = 25_000;
 
-/** Rows of one statement (count), so that none takes long on a busy machine. */
+/** Maximum number of rows per statement, so that none takes long on a busy machine. */
 const maxRows = 500;
 
 const chunksOf = <Row>(rows: readonly Row[]): Row[][] =>
@@ -40,8 +40,8 @@ export async function createHistoryPartitions(executor: Executor, nowMs: number)
 }
 
 /**
- * Writes 14 days of made-up activity for the embedded demo while it has no session, all or nothing: raw rows, as if
- * they had been recorded, which the rollups then count like any others. Nothing is sent.
+ * Writes 14 days of made-up activity for the embedded demo if it has no sessions, all or nothing: raw rows as if they
+ * had been recorded, which rollups count as usual. Sends nothing.
  */
 export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const { pool, catalog, config, now } = deps;
@@ -54,7 +54,7 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const endMs = nowMs - hourMs;
   if (await hasSessions(pool, publisher.id)) return;
   await createHistoryPartitions(pool, nowMs);
-  // Before the transaction: on a slow machine it would be ended while nothing is asked of it.
+  // Generate before the transaction, which would time out while idle on a slow machine.
   const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
   const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
   await transaction(pool, async (executor) => {

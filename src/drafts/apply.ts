@@ -37,9 +37,9 @@ const scheduleOf = (view: Values): Dates & Values => (rulesOf(view).schedule ?? 
 /** Converts changes to the fields of the row. */
 function rowFields({ schedule, ...changes }: Values, current: View | null): Values {
   if (schedule === undefined || current === null) return schedule === undefined ? changes : { ...changes, schedule };
-  const { start_at: _start, end_at: _end, ...kept } = scheduleOf(current);
+  const { start_at: _start, end_at: _end, ...remaining } = scheduleOf(current);
   const dates = Object.entries((schedule ?? {}) as Values).filter(([, value]) => value !== null);
-  const merged = { ...kept, ...Object.fromEntries(dates) };
+  const merged = { ...remaining, ...Object.fromEntries(dates) };
   const { schedule: _schedule, ...rules } = rulesOf(current);
   return { ...changes, rules: { ...rules, ...(Object.keys(merged).length > 0 && { schedule: merged }) } };
 }

@@ -5,15 +5,15 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The system user PostgreSQL runs as when we are root, which it refuses to run as. */
+/** System user for PostgreSQL if this process is root, which PostgreSQL refuses to run as. */
 export interface Account {
   uid: number;
   gid: number;
 }
 
 /**
- * `undefined` unless we are root: then the server runs as ourselves. A cluster that already belongs to some other user
- * keeps its owner, so that starting once with sudo does not lock that user out.
+ * Returns the user for the server, or `undefined` unless this process is root: then the server runs as the same user. A
+ * cluster that belongs to another user keeps its owner, so that starting once with sudo does not lock that user out.
  */
 export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -29,7 +29,7 @@ export async function serverAccount(existingCluster: Stats | undefined): Promise
   );
 }
 
-/** Whether the account may execute the file, or pass through the folder; asked of the system by trying as that user. */
+/** Whether the account may execute the file, or pass through the folder. Checked by trying it as that user. */
 export async function canReach(account: Account, path: string): Promise<boolean> {
   return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', path], { ...account, cwd: '/' }).then(
     () => true,
@@ -38,7 +38,8 @@ export async function canReach(account: Account, path: string): Promise<boolean>
 }
 
 /**
- * Runs one of PostgreSQL's programs to its end as the account, with nothing of our own environment that could steer it.
+ * Runs one of PostgreSQL's programs to its end as the account, without variables of our environment that could affect
+ * it.
  */
 export async function runProgram(program: string, args: string[], account: Account | undefined): Promise<void> {
   try {
@@ -50,12 +51,12 @@ export async function runProgram(program: string, args: string[], account: Accou
 }
 
 /**
- * PG* variables would set defaults of the programs. Without a locale the server becomes multithreaded on macOS and
- * refuses to start; without a time zone initdb compares all there are with the system's.
+ * Environment of PostgreSQL's programs. PG* variables would set defaults. Without a locale the server becomes
+ * multithreaded on macOS and refuses to start; without a time zone initdb compares all time zones with the system's.
  */
 export function programEnv(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));
-  return { ...Object.fromEntries(kept), LC_ALL: 'C', TZ: 'UTC' };
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));
+  return { ...Object.fromEntries(inherited), LC_ALL: 'C', TZ: 'UTC' };
 }
 
 async function idOf(option: '-u' | '-g', name: string): Promise<number | undefined> {

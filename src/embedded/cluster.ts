@@ -5,10 +5,10 @@ import { type Account, runProgram } from './account.ts';
 import { type Binaries, findBinaryPackage, prepareBinaries } from './binaries.ts';
 import { type ClusterLocation, findLocation, recordLocation } from './location.ts';
 
-/** Both the role and the database. */
+/** Name of both the role and the database. */
 export const databaseName = 'perkwire';
 
-/** Everything needed to start, find and stop the server of one data folder. */
+/** Information to start, find and stop the server of a data folder. */
 export interface Cluster {
   folder: string;
   logFile: string;
@@ -26,7 +26,7 @@ export interface ClusterOptions {
   log: (line: string) => void;
 }
 
-/** Opens the cluster of the data folder and makes it first where there is none. Call under the start lock. */
+/** Opens the cluster of the data folder, and creates it first if there is none. Call it under the start lock. */
 export async function openCluster({ dataDir, flags, log }: ClusterOptions): Promise<Cluster> {
   const location = await findLocation(dataDir);
   const binaries = await prepareBinaries(await findBinaryPackage(), location.account);
@@ -51,11 +51,11 @@ export async function openCluster({ dataDir, flags, log }: ClusterOptions): Prom
 
 async function clusterPassword(dataDir: string, location: ClusterLocation): Promise<string> {
   const file = join(dataDir, 'postgres-password');
-  const kept = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
+  const stored = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return '';
     throw err;
   });
-  if (kept.endsWith('\n')) return kept.trim();
+  if (stored.endsWith('\n')) return stored.trim();
   if (location.exists)
     throw new Error(`The password of the database in ${location.folder} is missing: restore ${file}`);
   const password = randomBytes(24).toString('base64url');
@@ -68,19 +68,16 @@ const initdbOptions = [
   `--username=${databaseName}`,
   '--auth=scram-sha-256',
   '--encoding=UTF8',
-  // C sorts by bytes, the same everywhere; the builtin provider still knows upper and lower case beyond ASCII.
+  // C sorts by bytes, the same on every system; the builtin provider still maps case beyond ASCII.
   '--locale=C',
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',
   '--no-instructions',
-  // A power failure before the files are on disk loses a database that was empty some seconds ago.
+  // A power failure before the files are on disk only loses a database that was empty some seconds ago.
   '--no-sync',
 ];
 
-/**
- * initdb works beside the cluster's place and the result is renamed into it, so a kill half-way leaves no incomplete
- * cluster.
- */
+/** Runs initdb in another folder and renames the result, so that an interruption leaves no incomplete cluster. */
 async function initialise({ folder, account, binaries, password }: Cluster): Promise<void> {
   const staging = `${folder}.init-${randomBytes(4).toString('hex')}`;
   const passwordFile = join(staging, 'password');
@@ -102,7 +99,7 @@ async function initialise({ folder, account, binaries, password }: Cluster): Pro
 async function removeAbandoned(folder: string): Promise<void> {
   const parent = dirname(folder);
   for (const name of await readdir(parent)) {
-    // An initdb left behind by a killed process may still be writing there; then the folder goes at a later start.
+    // An initdb of a killed process may still be writing there; then a later start removes the folder.
     if (/^postgres\.init-[0-9a-f]{8}$/.test(name))
       await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
   }

@@ -4,7 +4,7 @@ import { databaseName } from './cluster.ts';
 
 const pollMs = 50;
 
-/** Where a server of ours listens. */
+/** Address of a server of ours. */
 export interface Address {
   port: number;
   password: string;
@@ -14,7 +14,7 @@ export function connectionUrl({ port, password }: Address): string {
   return `postgres://${databaseName}:${password}@127.0.0.1:${port}/${databaseName}`;
 }
 
-/** 'ready', or the code of the failure: a SQLSTATE (57P03 while starting or stopping) or a socket error. */
+/** Returns 'ready', or the code of the failure: a SQLSTATE (57P03 while starting or stopping) or a socket error. */
 export async function probe(address: Address): Promise<string> {
   try {
     await withClient(address, async () => {});
@@ -25,8 +25,8 @@ export async function probe(address: Address): Promise<string> {
 }
 
 /**
- * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer
- * as `probe` does, or 'exited'.
+ * Polls until the server is ready, refuses our password (28P01), has exited or the time is up. Returns the last result
+ * of `probe`, or 'exited'.
  */
 export async function waitUntilReady(
   address: Address,
@@ -43,7 +43,7 @@ export async function waitUntilReady(
   }
 }
 
-/** Makes our database where it is missing: a kill between initdb and this leaves a cluster without it. */
+/** Creates our database if it is missing, because of an interruption between initdb and this step. */
 export async function ensureDatabase(address: Address): Promise<void> {
   await withClient(address, async (client) => {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [databaseName]);

@@ -12,10 +12,10 @@ export const embeddedDatabases: EmbeddedDatabases = {
   supervise: superviseEmbedded,
 };
 
-/** Pause between two looks at a server that does not answer (milliseconds). */
+/** Pause, in milliseconds, between two checks of a server that does not respond. */
 const retryMs = 500;
 
-/** Starts the server again when it dies, for as long as this process runs. @returns ends that */
+/** Restarts the server when it dies, while this process runs. @returns a function that stops the supervision */
 export function superviseEmbedded(
   database: { ensureRunning: () => Promise<unknown> },
   { dbHealth, logger }: { dbHealth: DatabaseHealth; logger: Logger },

@@ -15,7 +15,7 @@ const attempts = 60;
 const retryMs = 500;
 /** Another program has taken the port meanwhile, or a process of a killed server still holds it. */
 const portError = /could not bind|could not create any TCP\/IP sockets/;
-/** Processes of a killed server have not all ended yet. */
+/** Processes of a killed server have not ended yet. */
 const leftoverError = /shared memory block .*is still in use|lock file "postmaster\.pid" already exists/;
 
 const settings = {
@@ -30,9 +30,9 @@ const settings = {
 };
 
 /**
- * Starts the server and waits until it answers, through crash recovery if need be; throws with the end of its log.
- * Without a port to start on: on the one before a crash where it gets free, so that other processes still attached come
- * back by themselves, else on any.
+ * Starts the server and waits until it responds, after crash recovery if necessary. @throws an error with the end of
+ * its log. Without a fixed port, it waits for the port before a crash to become free, so that other attached processes
+ * reconnect by themselves, and otherwise uses any port.
  */
 export async function launch(cluster: Cluster, fixedPort?: number): Promise<Server> {
   let wanted = await lastPort(cluster);
@@ -53,8 +53,8 @@ export async function launch(cluster: Cluster, fixedPort?: number): Promise<Serv
 }
 
 function startError(child: ChildProcess, answer: string, tail: string): Error {
-  // A server still in recovery is left to finish it: the next start finds it and waits on. Stopping it would begin all
-  // over.
+  // Let a server in recovery finish: the next start finds it and continues to wait. Stopping it would restart the
+  // recovery.
   const recovering = answer === '57P03';
   if (!recovering) child.kill('SIGQUIT');
   const reason = {
@@ -68,7 +68,8 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
 }
 
 /**
- * In a process group of its own: Ctrl-C in the terminal must not stop the database before we have written what we hold.
+ * Spawns the server in its own process group, so that Ctrl-C in the terminal does not stop it before buffered data is
+ * written.
  */
 async function spawnServer(
   { binaries, folder, account, logFile, flags }: Cluster,
@@ -94,18 +95,16 @@ async function spawnServer(
   }
 }
 
-/**
- * Below the ports that systems give to outgoing connections: of those, one could be taken while the server restarts.
- */
+/** Ports below those for outgoing connections, which could be taken while the server restarts. */
 const [firstPort, lastPossiblePort] = [20_000, 32_000];
 const portTries = 100;
-/** So long may processes of a killed server hold its port (milliseconds). */
+/** Time, in milliseconds, that processes of a killed server may hold its port. */
 const portWaitMs = 10_000;
 
-/** The wanted port where it gets free, else any. */
-async function freePort(wanted: number): Promise<number> {
-  for (const until = performance.now() + portWaitMs; wanted !== 0 && performance.now() < until; await sleep(50))
-    if (await isFree(wanted)) return wanted;
+/** Returns the preferred port if it becomes free, otherwise any port. */
+async function freePort(preferred: number): Promise<number> {
+  for (const until = performance.now() + portWaitMs; preferred !== 0 && performance.now() < until; await sleep(50))
+    if (await isFree(preferred)) return preferred;
   for (let tries = 0; tries < portTries; tries += 1) {
     const port = randomInt(firstPort, lastPossiblePort);
     if (await isFree(port)) return port;

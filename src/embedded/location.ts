@@ -4,10 +4,10 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Account, canReach, runProgram, serverAccount } from './account.ts';
 
-/** Folder of root for what the server's user cannot reach elsewhere. */
+/** Folder of root for clusters when the server's user can't access the data folder. */
 export const sharedFolder = '/var/lib/perkwire';
 
-/** Where the cluster of a data folder is, or is to be made, and as whom its server runs. */
+/** Location of the cluster of a data folder, and the user of its server. */
 export interface ClusterLocation {
   folder: string;
   exists: boolean;
@@ -15,14 +15,15 @@ export interface ClusterLocation {
 }
 
 /**
- * `<dataDir>/postgres`, unless we are root and the server's user cannot pass through the data folder (a parent is 0700,
- * as /root is): then a folder of its own below /var/lib/perkwire, found again through the file `postgres.location`.
+ * Returns `<dataDir>/postgres`, unless this process is root and the server's user can't pass through the data folder (a
+ * parent has mode 0700, like /root). Then it is a separate folder below /var/lib/perkwire, recorded in the file
+ * `postgres.location`.
  */
 export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   const moved = await readFile(locationFile(dataDir), 'utf8').catch(() => undefined);
   const folder = moved?.trim() ?? join(dataDir, 'postgres');
-  const found = await stat(folder).catch(() => undefined);
-  if (found !== undefined) return existingLocation(folder, found);
+  const folderStats = await stat(folder).catch(() => undefined);
+  if (folderStats !== undefined) return existingLocation(folder, folderStats);
   if (moved !== undefined) {
     throw new Error(
       `The database of ${dataDir} was at ${folder} and is missing. ` +
@@ -31,14 +32,15 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   }
   const account = await serverAccount(undefined);
   if (account === undefined || (await canReach(account, dataDir))) return { folder, exists: false, account };
-  // The random part keeps a data folder that was wiped and made anew apart from the cluster of the former one.
+  // The random part distinguishes a data folder that was deleted and created again from the cluster of the previous
+  // one.
   const prefix = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const parent = join(sharedFolder, `${prefix}-${randomBytes(4).toString('hex')}`);
   await mkdir(parent, { recursive: true });
   return { folder: join(parent, 'postgres'), exists: false, account };
 }
 
-/** Remembers a new cluster that is not inside the data folder. */
+/** Records the location of a new cluster outside of the data folder. */
 export async function recordLocation(
   dataDir: string,
   { folder, account }: ClusterLocation,
@@ -49,12 +51,12 @@ export async function recordLocation(
   log(`The database is kept in ${folder}: PostgreSQL runs as user id ${account?.uid}, which cannot reach ${dataDir}`);
 }
 
-async function existingLocation(folder: string, found: Stats): Promise<ClusterLocation> {
-  const account = await serverAccount(found);
-  if (account === undefined && process.getuid !== undefined && found.uid !== process.getuid()) {
-    throw new Error(`The database in ${folder} belongs to user id ${found.uid}: run as that user or as root`);
+async function existingLocation(folder: string, stats: Stats): Promise<ClusterLocation> {
+  const account = await serverAccount(stats);
+  if (account === undefined && process.getuid !== undefined && stats.uid !== process.getuid()) {
+    throw new Error(`The database in ${folder} belongs to user id ${stats.uid}: run as that user or as root`);
   }
-  if (account !== undefined && found.uid === 0)
+  if (account !== undefined && stats.uid === 0)
     await runProgram('chown', ['-R', `${account.uid}:${account.gid}`, folder], undefined);
   if (account !== undefined && !(await canReach(account, folder))) {
     throw new Error(

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isOwnerAlive, ownerLine } from './processes.ts';
 
 const pollMs = 50;
-/** Longer than a start (60 s) and a stop (75 s) of the holder together. */
+/** Maximum wait in milliseconds, longer than a start (60 s) and a stop (75 s) of the holder together. */
 const lockWaitMs = 150_000;
-/** A lock file still without its line after this long was left by a process killed while it wrote. */
+/** A lock file without its line after this time (milliseconds) was left by a process killed while writing. */
 const unwrittenStaleMs = 5_000;
 
 /** Runs `work` while no other process of ours starts or stops the server of this data folder. */
@@ -27,7 +27,9 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
   }
 }
 
-/** Notes that this process uses the server; returns a function that removes the note. Call under the start lock. */
+/**
+ * Records that this process uses the server. Returns a function that removes the record. Call it under the start lock.
+ */
 export async function attach(dataDir: string): Promise<() => Promise<void>> {
   const folder = join(dataDir, 'attached');
   await mkdir(folder, { recursive: true });
@@ -36,16 +38,16 @@ export async function attach(dataDir: string): Promise<() => Promise<void>> {
   return () => rm(file, { force: true });
 }
 
-/** Whether any living process uses the server; notes of dead ones are removed. Call under the start lock. */
+/** Whether any running process uses the server. Removes records of dead processes. Call it under the start lock. */
 export async function anyAttached(dataDir: string): Promise<boolean> {
   const folder = join(dataDir, 'attached');
-  let found = false;
+  let isAttached = false;
   for (const name of await readdir(folder)) {
     const file = join(folder, name);
-    if (await isOwnerAlive(await readFile(file, 'utf8'))) found = true;
+    if (await isOwnerAlive(await readFile(file, 'utf8'))) isAttached = true;
     else await rm(file, { force: true });
   }
-  return found;
+  return isAttached;
 }
 
 async function createOnce(file: string, text: string): Promise<boolean> {
@@ -66,8 +68,8 @@ async function isStale(file: string): Promise<boolean> {
 }
 
 /**
- * Two waiters may both see the same dead holder. Without a guard the slower one would remove the lock that the faster
- * one has just made, so the last check and the removal are done by one waiter at a time.
+ * Removes a stale lock. Two waiters may both see the same dead holder. Without a guard the slower one would remove the
+ * new lock of the faster one, so only one waiter at a time repeats the check and removes the lock.
  */
 async function removeStale(file: string): Promise<void> {
   const guard = `${file}.stale`;
@@ -84,6 +86,6 @@ async function removeStale(file: string): Promise<void> {
 }
 
 async function ageMs(file: string): Promise<number> {
-  const found = await stat(file).catch(() => undefined);
-  return found === undefined ? 0 : Date.now() - found.mtimeMs;
+  const stats = await stat(file).catch(() => undefined);
+  return stats === undefined ? 0 : Date.now() - stats.mtimeMs;
 }

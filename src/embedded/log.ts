@@ -4,7 +4,7 @@ const tailBytes = 8_192;
 const tailLines = 20;
 const rotateBytes = 10 * 1024 * 1024;
 
-/** The last lines the server wrote after the given byte of its log, at most 20. */
+/** Last lines, at most 20, that the server wrote after the given byte of its log. */
 export async function logTail(file: string, fromByte: number): Promise<string> {
   const handle = await open(file, 'r').catch(() => undefined);
   if (handle === undefined) return '';
@@ -19,7 +19,7 @@ export async function logTail(file: string, fromByte: number): Promise<string> {
   }
 }
 
-/** The size of the log in bytes; a log over 10 MB is first put aside as `<file>.1`. */
+/** Size of the log in bytes. A log over 10 MB is first renamed to `<file>.1`. */
 export async function rotateLog(file: string): Promise<number> {
   const size = (await stat(file).catch(() => undefined))?.size ?? 0;
   if (size <= rotateBytes) return size;

@@ -7,30 +7,30 @@ import { findRunning, runningServer, stopRunning } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
   /**
-   * Made when missing; holds the cluster, its password and its log. One per installation: processes that share it share
-   * the server.
+   * Data folder, created if missing; contains the cluster, its password and its log. One per installation: processes
+   * that share it share the server.
    */
   dataDir: string;
   log?: (line: string) => void;
-  /** Server settings as `name=value` that override ours, for example `fsync=off` for a database that may be lost. */
+  /** Server settings as `name=value` that override ours, for example `fsync=off` for a disposable database. */
   flags?: string[];
 }
 
 export interface EmbeddedPostgres {
   /** `postgres://perkwire:<password>@127.0.0.1:<port>/perkwire` */
   url: string;
-  /** Starts the server again where its process has died. @throws when it cannot be started on its port */
+  /** Starts the server again if its process has died. @throws if it can't be started on its port */
   ensureRunning(): Promise<void>;
-  /** Stops the server, unless another living process uses it too. Safe to call twice. */
+  /** Stops the server unless another running process uses it, too. Can be called twice. */
   stop(): Promise<void>;
-  /** Whether the server was already running: started by another process, or left by one that was killed. */
+  /** Whether the server was already running: started by another process, or left by a killed one. */
   reused: boolean;
 }
 
 /**
- * Starts PostgreSQL on a data folder, or attaches to the server that already runs on it. The server outlives this
- * process when it is killed; the next start takes it over. Throws when it is not ready within 60 s, with the end of its
- * log in the message.
+ * Starts PostgreSQL on a data folder, or attaches to the server that already runs on it. The server survives if this
+ * process is killed; the next start takes it over. @throws if it is not ready within 60 s, with the end of its log in
+ * the message
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log = () => {}, flags = [] } = options;

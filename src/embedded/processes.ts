@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Distinguishes a process from a later one with the same pid: its start time where the system shows it.
- * `undefined` when no such process lives; a zombie counts as dead, since it may never be reaped in a container, and so
- * does a process that is ending, of which the system shows no command line any more.
+ * Identifies a process, to distinguish it from a later one with the same pid: by its start time if the system provides
+ * it. `undefined` if no such process runs. A zombie counts as dead, because it may never be reaped in a container; so
+ * does an ending process, whose command line the system no longer provides.
  */
 export async function processIdentity(pid: number): Promise<string | undefined> {
   if (!signalReaches(pid)) return undefined;
@@ -16,7 +16,7 @@ export async function processIdentity(pid: number): Promise<string | undefined> 
   return askPs(pid, 'lstart=');
 }
 
-/** The command line, arguments separated by spaces; `undefined` where the system does not show it. */
+/** Command line with arguments separated by spaces; `undefined` if the system does not provide it. */
 export async function commandLine(pid: number): Promise<string | undefined> {
   if (process.platform === 'win32') return undefined;
   if (process.platform !== 'linux') return askPs(pid, 'command=');
@@ -24,12 +24,12 @@ export async function commandLine(pid: number): Promise<string | undefined> {
   return text.replaceAll('\0', ' ');
 }
 
-/** One line that names this process, to be kept in a lock file. */
+/** Line that identifies this process in a lock file. */
 export async function ownerLine(): Promise<string> {
   return `${process.pid} ${await processIdentity(process.pid)}\n`;
 }
 
-/** Whether the process that wrote the line still runs under that pid. A truncated line was left by a dead process. */
+/** Whether the process that wrote the line still runs with that pid. A truncated line was left by a dead process. */
 export async function isOwnerAlive(line: string): Promise<boolean> {
   const match = /^(\d+) (.+)\n$/.exec(line);
   return match !== null && (await processIdentity(Number(match[1]))) === match[2];
@@ -49,8 +49,8 @@ const endingFlag = 0x4;
 async function linuxIdentity(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The command name stands in parentheses and may hold spaces; the fields that follow it start with the state (field 3
-  // of proc(5)).
+  // The command name is in parentheses and may contain spaces; the fields after it start with the state (field 3 of
+  // proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const isEnding = (Number(fields[6]) & endingFlag) !== 0;
   if (fields[0] === 'Z' || fields[0] === 'X' || isEnding) return undefined;

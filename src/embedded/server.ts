@@ -7,27 +7,30 @@ import { probe, waitUntilReady } from './connection.ts';
 import { logTail } from './log.ts';
 import { commandLine, processIdentity } from './processes.ts';
 
-/** Crash recovery is awaited this long. */
+/** Maximum wait for crash recovery, in milliseconds. */
 export const readyLimitMs = 60_000;
-/** Where the system hides command lines, a server that answers nothing for this long is taken for another program. */
+/**
+ * If the system hides command lines, a server that does not respond for this long (milliseconds) counts as another
+ * program.
+ */
 const unknownLimitMs = 5_000;
 /**
- * A fast shutdown writes a checkpoint; after this long an immediate shutdown follows, which leaves the work to crash
- * recovery.
+ * A fast shutdown writes a checkpoint. After this time (milliseconds) an immediate shutdown follows, which requires
+ * crash recovery at the next start.
  */
 const fastStopLimitMs = 60_000;
 const immediateStopLimitMs = 15_000;
 
-/** A server process as `postmaster.pid` names it. */
+/** A server process, as recorded in `postmaster.pid`. */
 export interface Server {
   pid: number;
   port: number;
 }
 
 /**
- * The server that already runs on this cluster, once it is ready; `undefined` when there is none. Throws when there is
- * one and it is not ready within 60 s. PostgreSQL clears a `postmaster.pid` whose process is dead by itself, but
- * refuses to start while another program of the same user has that pid: in that case alone the file is removed here.
+ * Returns the server that already runs on this cluster when it is ready; `undefined` if there is none. @throws if it is
+ * not ready within 60 s. PostgreSQL itself clears a `postmaster.pid` of a dead process, but refuses to start while
+ * another program of the same user has that pid; only then is the file removed here.
  */
 export async function findRunning(cluster: Cluster): Promise<Server | undefined> {
   const server = await runningServer(cluster);
@@ -51,7 +54,7 @@ export async function findRunning(cluster: Cluster): Promise<Server | undefined>
   );
 }
 
-/** Stops the server of the cluster, also one that another process started; does nothing when none runs. */
+/** Stops the server of the cluster, even if another process started it; does nothing if none runs. */
 export async function stopRunning(cluster: Cluster): Promise<void> {
   const server = await runningServer(cluster);
   if (server === undefined) return;
@@ -71,18 +74,18 @@ export async function stopRunning(cluster: Cluster): Promise<void> {
   if (!(await gone(immediateStopLimitMs))) throw new Error(`PostgreSQL (process ${server.pid}) does not stop`);
 }
 
-/** The port of the last server, which a crash leaves in its pid file. */
+/** Port of the last server, which a crash leaves in its pid file. */
 export async function lastPort(cluster: Cluster): Promise<number> {
   return (await readPidFile(cluster))?.port ?? 0;
 }
 
-/** The server whose process lives, ready or not. */
+/** Returns the running server, ready or not. */
 export async function runningServer(cluster: Cluster): Promise<Server | undefined> {
   const server = await readPidFile(cluster);
   if (server === undefined || (await processIdentity(server.pid)) === undefined) return undefined;
   if ((await isPostmaster(server.pid, cluster.folder)) !== false) return server;
-  // Its command line names another folder when the data folder was moved while it ran; taking the file away then would
-  // let a second server onto the same data, so the answer at the port decides.
+  // If the data folder was moved while the server ran, its command line contains another folder. Removing the file
+  // would then allow a second server on the same data, so the response at the port decides.
   const answer = await probe({ ...server, password: cluster.password });
   if (answer === 'ready' || answer === '57P03') return server;
   cluster.log(`Process ${server.pid} is not the database: removing the pid file it was left in`);
@@ -90,7 +93,7 @@ export async function runningServer(cluster: Cluster): Promise<Server | undefine
   return undefined;
 }
 
-/** `undefined` where the system does not show it. */
+/** `undefined` if the system does not provide the information. */
 async function isPostmaster(pid: number, folder: string): Promise<boolean | undefined> {
   const command = await commandLine(pid);
   return command?.includes(` -D ${folder} `);
@@ -101,7 +104,7 @@ async function askToStop(
   pid: number,
   mode: 'fast' | 'immediate',
 ): Promise<void> {
-  // Windows has no signals to send: Node.js would end the process at once.
+  // Windows has no signals: Node.js would terminate the process at once.
   if (process.platform === 'win32')
     return runProgram(binaries.pg_ctl, ['stop', '-D', folder, '-m', mode, '-W'], account);
   try {

@@ -12,14 +12,14 @@ import { endLease, ensurePositions, type Lease, takeLease } from './positions.ts
 
 type ConsumerDeps = StoreDeps & { dbHealth: DatabaseHealth };
 
-/** Events in one transaction, about (count). */
+/** Approximate number of events in one transaction. */
 const maxEvents = 2_000;
-/** Pause before another attempt to get or keep a partition (milliseconds). */
+/** Pause before another attempt to take or keep a partition, in milliseconds. */
 const retryMs = 500;
-/** How often a partition without messages says that it has none (milliseconds). */
+/** Interval, in milliseconds, at which a partition without messages reports that it is idle. */
 const idleMs = 1_000;
 
-/** Stores the messages of the log, each exactly once; one process a partition (docs/operations.md#event-log). */
+/** Stores the messages of the log, each exactly once, with one process per partition (docs/operations.md#event-log). */
 export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): Promise<{ stop: () => Promise<void> }> {
   const holder = randomUUID();
   const stopping = new AbortController();
@@ -50,7 +50,7 @@ export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): P
   };
 }
 
-/** Stores a partition until another process has it, the log or the database is lost, or it is stopped. */
+/** Stores a partition until another process takes it, the log or the database is lost, or it is stopped. */
 async function consume(
   deps: ConsumerDeps,
   connection: LogConnection,
@@ -69,7 +69,7 @@ async function consume(
   const idle = setInterval(() => void store.noteIdle().then((isOurs) => isOurs || stop(), stop), idleMs);
   const onAbort = (): void => stop();
   signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) stop(); // while the reader was opened
+  if (signal.aborted) stop(); // aborted while the reader was opened
   try {
     await storeAll(reader, store);
     if (problem !== null) throw problem;
@@ -81,12 +81,12 @@ async function consume(
   }
 }
 
-/** Takes together what is here already, up to `maxEvents`. */
+/** Stores messages that are available now in batches of up to `maxEvents`. */
 async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, store: MessageStore): Promise<void> {
   const messages = reader.messages[Symbol.asyncIterator]();
   const readNext = (): ReturnType<typeof messages.next> => {
     const coming = messages.next();
-    coming.catch(() => {}); // unhandled where storing fails first
+    coming.catch(() => {}); // unhandled if storing fails first
     return coming;
   };
   let next = readNext();
@@ -113,8 +113,8 @@ async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, stor
 }
 
 /**
- * Resolves after all messages that are here already. The client's own count of them includes its notices: a batch that
- * waited for one as for a message was stored with the next event of the partition only, whenever that came.
+ * Resolves after all messages that have arrived already. The client's own count includes its notices: waiting for a
+ * notice as for a message would delay a batch until the next event of the partition.
  */
 const notHereYet = (): Promise<null> => new Promise((resolve) => setImmediate(resolve, null));
 

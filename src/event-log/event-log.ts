@@ -10,31 +10,31 @@ import { connectToLog, ForeignStreamError, type LogConnection } from './jetstrea
 import { encodeMessage } from './message.ts';
 import { storedUntil } from './positions.ts';
 
-/** The event log as this process sees it (docs/operations.md#event-log). */
+/** The event log, as used by this process (docs/operations.md#event-log). */
 export type OpenEventLog = EventLog & {
-  /** null while there is no connection. */
+  /** null while disconnected. */
   connection: () => LogConnection | null;
-  /** Epoch milliseconds: all events that were in the log at this time are stored. */
+  /** Time in epoch milliseconds: all events that were in the log at this time are stored. */
   storedUntil: () => number;
   /** Reads `storedUntil` from the database. */
   refresh: (pool: pg.Pool) => Promise<void>;
   close: () => Promise<void>;
 };
 
-/** Number of partitions: the events of a session are in one. All processes must agree on it. */
+/** Number of partitions. All events of a session are in one. All processes must use the same number. */
 export const partitions = 4;
 
-/** The random end of a UUIDv7 spreads sessions evenly. */
+/** Partition of a session. The random end of a UUIDv7 distributes sessions evenly. */
 export const partitionOf = (sessionId: string): number => Number.parseInt(sessionId.slice(-2), 16) % partitions;
 
 const attemptMs = 1_500;
 const retryMs = 50;
-/** Between attempts to reach a log that is unavailable (milliseconds). */
+/** Interval, in milliseconds, of attempts to reach an unavailable log. */
 const probeMs = 1_000;
-/** A start waits so long for the log, then serves without it (milliseconds). */
+/** Time, in milliseconds, that a start waits for the log before it serves without it. */
 const startLimitMs = 3_000;
 
-/** @throws StartupError where the stream is not ours */
+/** @throws StartupError if the stream is not ours */
 export async function openEventLog(
   setting: EventLogSetting,
   logger: Logger,
@@ -65,7 +65,9 @@ export async function openEventLog(
     logger.error({ err }, 'the event log is unavailable; events go straight to PostgreSQL');
   }
 
-  /** Connects where there is no connection; appends a message without events, to see whether the log takes them. */
+  /**
+   * Connects if there is no connection, and appends a message without events to test whether the log accepts messages.
+   */
   async function probe(): Promise<void> {
     if (connection === null) {
       const opened = await connect(setting);
@@ -119,7 +121,7 @@ export async function openEventLog(
 
 type Appended = { partition: number; data: Uint8Array; id: string; limitMs: number };
 
-/** Tries again with the same id, which the log keeps once. */
+/** Retries with the same id, which the log deduplicates. */
 async function appendWithin(log: LogConnection | null, { partition, data, id, limitMs }: Appended): Promise<void> {
   if (log === null) throw new Error('there is no connection to the event log');
   const endMs = performance.now() + limitMs;

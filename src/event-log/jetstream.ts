@@ -5,22 +5,26 @@ import type { EventLogSetting } from '../config.ts';
 /** A message of the log. */
 export type LogMessage = { sequence: number; data: Uint8Array; atMs: number };
 
-/** A connection to the stream that keeps the events. */
+/** A connection to the stream of events. */
 export type LogConnection = {
-  /** When the stream was made: tells its sequences from those of an earlier stream of its name. */
+  /**
+   * Creation time of the stream, which distinguishes its sequences from those of an earlier stream of the same name.
+   */
   streamCreated: string;
   /**
-   * Appends a message; resolves when the servers that must have it do.
-   * @param id a second message with the id of one of the last two minutes is dropped
+   * Appends a message. Resolves when the required number of servers have it.
+   * @param id a second message with an id of the last two minutes is dropped
    */
   append: (partition: number, data: Uint8Array, id: string, timeoutMs: number) => Promise<void>;
-  /** The messages of a partition after one, in order, those to come too; ends when it is stopped or closed. */
+  /**
+   * Reads the messages of a partition after a sequence, in order, including future ones, until it is stopped or closed.
+   */
   read: (partition: number, afterSequence: number) => Promise<LogReader>;
-  /** Sequence of the last message of a partition; 0: there is none. */
+  /** Sequence of the last message of a partition, or 0. */
   lastSequence: (partition: number) => Promise<number>;
-  /** Removes the messages of a partition up to one. */
+  /** Removes the messages of a partition up to a sequence. */
   remove: (partition: number, upToSequence: number) => Promise<void>;
-  /** Resolves when the connection has ended for good. */
+  /** Resolves when the connection has ended permanently. */
   closed: Promise<void>;
   close: () => Promise<void>;
 };
@@ -30,20 +34,20 @@ type LogReader = {
   stop: () => Promise<void>;
 };
 
-/** The stream has settings by which events would be lost, or is no stream of Perkwire. */
+/** The stream has settings that would lose events, or is not a stream of Perkwire. */
 export class ForeignStreamError extends Error {}
 
-/** How long a server may take to answer before another is asked (milliseconds). */
+/** Timeout of a request, in milliseconds, before another server is used. */
 const requestTimeoutMs = 2_000;
-/** A connection without an answer to pings for twice this long is given up (milliseconds). */
+/** Ping interval in milliseconds. A connection without responses for twice this time is given up. */
 const pingMs = 1_000;
 const reconnectMs = 100;
-/** Messages asked for at once (count): the next are on their way while these are stored. */
+/** Number of messages requested at once, so that the next ones are transferred while these are stored. */
 const readAhead = 256;
-/** How long one request for messages waits, and how long a retry does after a server was lost (milliseconds). */
+/** Timeout of a request for messages, and of a retry after a server was lost, in milliseconds. */
 const readTimeoutMs = 2_000;
 
-/** Connects and makes the stream, where there is none. @throws ForeignStreamError; errors of the client */
+/** Connects, and creates the stream if it does not exist. @throws ForeignStreamError; errors of the client */
 export async function connectToLog({ servers, login, stream, replicas }: EventLogSetting): Promise<LogConnection> {
   const [{ connect }, nats] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
   const connection = await connect({
@@ -75,7 +79,10 @@ type Nats = typeof import('@nats-io/jetstream');
 
 const subjectOf = (stream: string, partition: number): string => `${stream}.${partition}`;
 
-/** Messages stay until we remove them; a full log refuses new ones, and drops nothing that was acknowledged. */
+/**
+ * Settings of the stream. Messages stay until we remove them; a full log refuses new ones and drops no acknowledged
+ * ones.
+ */
 const streamSettings = (stream: string, replicas: number, nats: Nats) => ({
   name: stream,
   subjects: [`${stream}.*`],
@@ -87,16 +94,16 @@ const streamSettings = (stream: string, replicas: number, nats: Nats) => ({
   max_msgs_per_subject: -1,
 });
 
-function refuseForeign(found: StreamConfig, wanted: ReturnType<typeof streamSettings>): void {
-  const differing = Object.entries(wanted).flatMap(([name, value]) => {
-    const actual = found[name as keyof StreamConfig];
+function refuseForeign(actualSettings: StreamConfig, expectedSettings: ReturnType<typeof streamSettings>): void {
+  const differing = Object.entries(expectedSettings).flatMap(([name, value]) => {
+    const actual = actualSettings[name as keyof StreamConfig];
     return JSON.stringify(actual) === JSON.stringify(value)
       ? []
       : [`${name} is ${JSON.stringify(actual)}, not ${JSON.stringify(value)}`];
   });
   if (differing.length > 0)
     throw new ForeignStreamError(
-      `The stream ${wanted.name} of EVENT_LOG_URL has other settings than Perkwire's (${differing.join('; ')}): ` +
+      `The stream ${expectedSettings.name} of EVENT_LOG_URL has other settings than Perkwire's (${differing.join('; ')}): ` +
         'change them, or name another stream by EVENT_LOG_STREAM.',
     );
 }
@@ -124,17 +131,17 @@ function open(
         deliver_policy: DeliverPolicy.StartSequence,
         opt_start_seq: afterSequence + 1,
       });
-      const found = await consumer.consume({
+      const messages = await consumer.consume({
         max_messages: readAhead,
         expires: readTimeoutMs,
-        abort_on_missing_resource: true, // a server that was restarted may have lost the consumer: another is made
+        abort_on_missing_resource: true, // a restarted server may have lost the consumer, then create another
       });
       return {
-        messages: mapMessages(found),
+        messages: mapMessages(messages),
         stop: async () => {
-          // Resolves once the messages are read to their end, which a reader that gives up never does.
-          void found.close();
-          await consumer.delete().catch(() => {}); // the server removes what nobody reads
+          // Resolves when the messages are read to their end, which a reader that gives up never does.
+          void messages.close();
+          await consumer.delete().catch(() => {}); // the server removes unused consumers
         },
       };
     },
@@ -149,7 +156,7 @@ function open(
 }
 
 async function* mapMessages(
-  found: AsyncIterable<{ seq: number; data: Uint8Array; time: Date }>,
+  messages: AsyncIterable<{ seq: number; data: Uint8Array; time: Date }>,
 ): AsyncIterable<LogMessage> {
-  for await (const { seq, data, time } of found) yield { sequence: seq, data, atMs: time.getTime() };
+  for await (const { seq, data, time } of messages) yield { sequence: seq, data, atMs: time.getTime() };
 }

@@ -8,14 +8,14 @@ import type { LogConnection, LogMessage } from './jetstream.ts';
 import { encodeMessage, type UnreadableMessageError } from './message.ts';
 import { type Lease, movePosition, type Reject, setAside } from './positions.ts';
 
-/** A message with its events, or why it cannot be read. */
+/** A message with its events, or the reason why it can't be read. */
 export type Decoded = LogMessage & { content: LoggedEvent[] | UnreadableMessageError };
 
-/** Stores the messages of one partition, in order. Its calls wait for one another. */
+/** Stores the messages of one partition, in order. Calls wait for one another. */
 export type MessageStore = {
-  /** @returns false: another process stores the partition now, or the database has lost its last transactions */
+  /** @returns false if another process stores the partition now, or the database has lost its last transactions */
   add: (messages: readonly Decoded[]) => Promise<boolean>;
-  /** Renews the lease, and notes that nothing is waiting, where that is so. @returns as `add` */
+  /** Renews the lease, and records that nothing is waiting if that is the case. @returns like `add` */
   noteIdle: () => Promise<boolean>;
 };
 
@@ -28,8 +28,8 @@ export type StoreDeps = {
 };
 
 /**
- * Stored messages stay in the log for so long (milliseconds): a database that comes back without its last transactions,
- * after a failover to a replica that was behind, gets them again.
+ * Time, in milliseconds, that stored messages stay in the log. A database that lost its last transactions, after a
+ * failover to a replica that was behind, receives them again.
  */
 const keptMs = 60 * minuteMs;
 
@@ -42,7 +42,7 @@ export function openMessageStore(
   let last = position;
   const remove = createRemover(connection, lease.partition, now);
 
-  /** Stores messages and moves the position, all or nothing. @returns whether the position was where it should be */
+  /** Stores messages and moves the position, all or nothing. @returns whether the position was the expected one */
   async function commit(messages: readonly Decoded[], rejects: readonly Reject[]): Promise<boolean> {
     const end = messages.at(-1);
     if (end === undefined) return true;
@@ -72,7 +72,7 @@ export function openMessageStore(
     return true;
   }
 
-  /** Stores the events of a message one by one, and sets aside those that the database does not take. */
+  /** Stores the events of a message one by one, and sets aside those that the database refuses. */
   async function addAlone(message: Decoded): Promise<boolean> {
     const refused: LoggedEvent[] = [];
     let error = '';
@@ -115,19 +115,19 @@ const eventsOf = ({ content }: Decoded): LoggedEvent[] => (Array.isArray(content
 const toReject = (message: Decoded): Reject[] =>
   Array.isArray(message.content) ? [] : [{ ...message, error: message.content.message }];
 
-/** Whether PostgreSQL refuses the data itself (SQLSTATE classes 22 and 23), today and tomorrow. */
+/** Whether PostgreSQL refuses the data itself (SQLSTATE classes 22 and 23), so that a retry is useless. */
 const isInvalidData = (err: unknown): boolean => /^2[23]/.test(String((err as { code?: unknown }).code));
 
-/** Removes messages from the log when they have been stored for `keptMs`, a minute's at a time. */
+/** Removes messages from the log when they have been stored for `keptMs`, at most once a minute. */
 function createRemover(connection: LogConnection, partition: number, now: () => number) {
   const stored: { atMs: number; sequence: number }[] = [];
   return async (sequence: number): Promise<void> => {
     const nowMs = now();
     if (nowMs - (stored.at(-1)?.atMs ?? 0) >= minuteMs) stored.push({ atMs: nowMs, sequence });
-    const due = stored.findLastIndex(({ atMs }) => atMs <= nowMs - keptMs);
-    if (due < 0) return;
-    const [upTo] = stored.splice(0, due + 1).slice(-1);
-    // Where the log is unavailable, they are removed with those of the next minute.
+    const lastDue = stored.findLastIndex(({ atMs }) => atMs <= nowMs - keptMs);
+    if (lastDue < 0) return;
+    const [upTo] = stored.splice(0, lastDue + 1).slice(-1);
+    // If the log is unavailable, they are removed in the next minute.
     if (upTo !== undefined) await connection.remove(partition, upTo.sequence).catch(() => {});
   };
 }

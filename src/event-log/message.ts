@@ -3,7 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { kindsWith } from '../catalog/event-kinds.ts';
 import type { LoggedEvent } from '../catalog/tracked-event.ts';
 
-/** Grows with every change that an earlier version of the program cannot read. */
+/** Incremented with every change that earlier versions of the program can't read. */
 const version = 1;
 
 const uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$' });
@@ -34,13 +34,13 @@ const isMessage = TypeCompiler.Compile(
   }),
 );
 
-/** A message that cannot be read, today or by any later version. */
+/** A message that can't be read by this or any later version. */
 export class UnreadableMessageError extends Error {}
 
-/** A message of a later version of the program: it must wait until this one is replaced. */
+/** A message of a later version of the program, which must wait until this program is updated. */
 export class LaterVersionError extends Error {}
 
-/** One message of the log: JSON, in UTF-8. */
+/** Encodes a message of the log as JSON in UTF-8. */
 export const encodeMessage = (events: readonly LoggedEvent[]): Buffer =>
   Buffer.from(JSON.stringify({ version, events }));
 
@@ -59,7 +59,7 @@ function parse(data: Uint8Array): { version?: unknown } {
     const message: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
     if (typeof message === 'object' && message !== null) return message;
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new UnreadableMessageError('not a JSON object');
 }

@@ -6,10 +6,10 @@ import { startLogConsumer } from './consumer.ts';
 import { type OpenEventLog, openEventLog } from './event-log.ts';
 import { registerEventLogMetrics } from './metrics.ts';
 
-type Needs = { platform: Platform; catalog: Catalog };
+type EventLogDeps = { platform: Platform; catalog: Catalog };
 
 /** The log that takes events before PostgreSQL stores them, where EVENT_LOG_URL names one. */
-export async function createEventLog({ platform, catalog: { store: catalog } }: Needs) {
+export async function createEventLog({ platform, catalog: { store: catalog } }: EventLogDeps) {
   const { config, pool, logger, metrics, dbHealth, now } = platform.deps;
   const log = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);
   registerEventLogMetrics(metrics.registry, { pool, eventLog: log, now });
@@ -32,7 +32,7 @@ export async function createEventLog({ platform, catalog: { store: catalog } }: 
     name: 'event-log',
     rank: 50,
     ...(log !== null && { eventLog: log }),
-    /** Epoch milliseconds: all events that were acknowledged before are stored. */
+    /** Time in epoch milliseconds: all events acknowledged before are stored. */
     eventsStoredUntil: log === null ? now : () => Math.min(now(), log.storedUntil()),
     jobs: ({ storeEvents }: { storeEvents: StoreEvents | null }) =>
       log === null || storeEvents === null ? [] : jobsOf(log, storeEvents),

@@ -38,11 +38,11 @@ export async function sweepUser(deps: SweepDeps, sweep: Sweep, onErased: OnErase
 
 async function eraseSessions(
   { pool, userKeys, userData }: SweepDeps,
-  found: readonly UserSession[],
+  userSessions: readonly UserSession[],
   sweep: Sweep,
   onErased: OnErased,
 ): Promise<void> {
-  const sessions = found.map((session) => toErased(userKeys, sweep.subject, session));
+  const sessions = userSessions.map((session) => toErased(userKeys, sweep.subject, session));
   for (const erase of userData.eraseBeforeSessions) await erase(pool, sessions, sweep, onErased);
   const counts = await transaction(pool, async (executor) => {
     const erased = await userData.eraseSessions(executor, sessions, sweep);

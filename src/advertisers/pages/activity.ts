@@ -20,14 +20,16 @@ type Entry = {
   fields: string[];
 };
 
-/** Fields of the log that an advertiser is told of; what a publisher sets beside them is its own. */
-const told = [...new Set([...Object.values(materialFields).flat(), 'state', 'reason', 'active', 'name', 'stopped'])];
+/** Fields of the log that an advertiser sees; other fields are internal to the publisher. */
+const visibleFields = [
+  ...new Set([...Object.values(materialFields).flat(), 'state', 'reason', 'active', 'name', 'stopped']),
+];
 
-/** What happened to the campaigns, offers and drafts of an advertiser, and by whom of its own accounts. */
+/** Page of changes of an advertiser's campaigns, offers and drafts. It names only the advertiser's own accounts. */
 export async function activityPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management } = services;
-  const asked = queryText(context, 'before');
-  const before = /^[1-9]\d{0,17}$/.test(asked) ? asked : null;
+  const cursor = queryText(context, 'before');
+  const before = /^[1-9]\d{0,17}$/.test(cursor) ? cursor : null;
   const { id } = context.advertiser;
   const entries = await management.read(context, async ({ executor, publisherId }) => {
     const { rows } = await executor.query<Entry>(
@@ -46,7 +48,7 @@ export async function activityPage(services: PageServices, context: AdvertiserCo
           and l.resource_id = named.resource_id
         where $4::bigint is null or l.id < $4
       ) entry where fields <> '{}' order by id desc limit ${rowsPerPage}`,
-      [publisherId, id, told, before],
+      [publisherId, id, visibleFields, before],
     );
     return rows;
   });

@@ -40,7 +40,7 @@ const offerBadge = (row: View): Html => {
   return row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'));
 };
 
-/** The campaigns of an advertiser, with who shows them. */
+/** Page of an advertiser's campaigns, with the publishers that show them. */
 export async function campaignsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -90,16 +90,16 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
   };
 }
 
-/** One campaign: where its budgets stand, its offers, and what can be proposed. */
+/** Page of a campaign: its budgets, its offers, and the changes that can be proposed. */
 export async function campaignPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
   const { view, usage, carriers, state } = await management.read(context, async (work) => {
     const row = await getRow(own.campaigns, work, keyIn(context));
-    const [shown] = await withAdditions(additions, kinds.campaigns, work, [row]);
+    const [campaign] = await withAdditions(additions, kinds.campaigns, work, [row]);
     const served = await readCarriers(work, [Number(row.id)]);
-    const usages = (shown?.usage ?? []) as Usage[];
-    return { view: row, usage: usages, carriers: served.get(Number(row.id)) ?? [], state: shown?.delivery_state };
+    const usages = (campaign?.usage ?? []) as Usage[];
+    return { view: row, usage: usages, carriers: served.get(Number(row.id)) ?? [], state: campaign?.delivery_state };
   });
   const zone = zoneOf(services, context);
   const offers = await management.list(context, own.offers, { campaign_id: String(view.id), limit: '100' });
@@ -133,9 +133,15 @@ function budgets(usage: readonly Usage[], currency: string): Html {
     t('advertiser.budgets'),
     [{ text: t('advertiser.budget') }, ...columns.map((text) => ({ text, numeric: true }))],
     usage.map(({ metric, per, limit, spent, reserved, unbilled }) => {
-      const shown = (value: number): string => number(metric === 'budget' ? currency : '').format(value);
+      const amountText = (value: number): string => number(metric === 'budget' ? currency : '').format(value);
       const name = t('advertiser.budgetOf', { metric, per });
-      return [name, shown(limit), shown(spent), shown(reserved), metric === 'budget' ? shown(unbilled) : ''];
+      return [
+        name,
+        amountText(limit),
+        amountText(spent),
+        amountText(reserved),
+        metric === 'budget' ? amountText(unbilled) : '',
+      ];
     }),
   );
 }

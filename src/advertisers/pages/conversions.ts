@@ -12,17 +12,17 @@ import { readCampaigns } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const rowsPerPage = 50;
-/** How far back they are listed (milliseconds). */
+/** Listed period, in milliseconds. */
 const listedMs = 90 * dayMs;
 
 const amount = perLocale((locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency }));
 
-/** What was reported, what it is billed with, and why not. */
+/** Page of reported conversions with their billed amounts, or the reason why they are not billed. */
 export async function conversionsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, catalog } = services;
   const nowMs = management.now();
-  const asked = Date.parse(queryText(context, 'before'));
-  const before = new Date(Number.isNaN(asked) ? nowMs + dayMs : asked);
+  const requestedMs = Date.parse(queryText(context, 'before'));
+  const before = new Date(Number.isNaN(requestedMs) ? nowMs + dayMs : requestedMs);
   const since = new Date(nowMs - listedMs);
   const { rows, campaigns } = await management.read(context, async (work) => ({
     campaigns: await readCampaigns(work, context.advertiser.id),
@@ -64,7 +64,7 @@ export async function conversionsPage(services: PageServices, context: Advertise
           ? emptyState('activity', t('advertiser.noConversions'), t('advertiser.noConversionsText'))
           : list()
       }
-      ${pager(asked > 0 ? path : null, next)}`,
+      ${pager(requestedMs > 0 ? path : null, next)}`,
   };
 }
 
@@ -80,7 +80,7 @@ function outcome({ isVoid, suspicious, unbilledMicros, currency }: AdvertiserCon
   return badge(t('advertiser.billed'), 'good');
 }
 
-/** The tag and the postback, with a test of a click id. */
+/** Page of the conversion tag and the postback, with a test of a click id. */
 export async function trackingPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { publicUrl } = services;
   const clickId = queryText(context, 'click_id').trim();

@@ -13,7 +13,7 @@ import type { PageResult } from '../../shell/pages.ts';
 import { ownRows } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
-/** What an advertiser has proposed, and what became of it. */
+/** Page of an advertiser's drafts with their states. */
 export async function draftsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds } = services;
   const cursor = queryText(context, 'cursor');
@@ -58,7 +58,7 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
   const draft = await management.read(context, (work) => getDraft(work, keyIn(context), own.drafts));
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const path = context.path(`/drafts/${draft.id}`);
-  const shown = isOpen && draft.has_picture && handedIn(`${path}/picture`);
+  const pictureView = isOpen && draft.has_picture && handedIn(`${path}/picture`);
   return {
     title: draft.subject || `#${draft.id}`,
     lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
@@ -70,12 +70,12 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
         notice('failed', html`<p>${t('advertiser.refusedBecause', { reason: draft.reason })}</p>`)
       }
       ${draftNotice(draft)}
-      ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${shown}`)}
+      ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${pictureView}`)}
       ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}`,
   };
 }
 
-/** The picture that was handed in with a draft. */
+/** Returns the uploaded picture of a draft. */
 export const draftPicture = ({ management, kinds }: PageServices, context: AdvertiserContext): Promise<PageResult> => {
   const own = ownRows(kinds, context.advertiser);
   return management.read(context, async (work) => pictureFile(work, await getDraft(work, keyIn(context), own.drafts)));

@@ -28,7 +28,7 @@ const shortTexts = [
 const longTexts = [
   ...['description', 'short_description', 'mini_text', 'loyalty_requirements', 'terms_and_conditions'],
 ] as const;
-/** Fields that are null where they are empty. */
+/** Fields whose empty value is null. */
 const nullable = new Set(['useraction_cta', 'useraction_url']);
 
 const noteField = (form: ReturnType<typeof createForm>): Html =>
@@ -71,7 +71,7 @@ export function campaignForm(context: AdvertiserContext, view: View, zone: Zone,
   );
 }
 
-/** A date as it is typed. */
+/** Converts a typed date. */
 const dateOf = (typed: string, stored: string, { timeZone }: Zone): string | null =>
   editedInstant(typed, stored, timeZone) || null;
 
@@ -123,7 +123,7 @@ export async function proposeCampaign(
 
 type OfferForm = { view: View | null; campaignId: unknown; typed?: FormValues; errors?: FieldErrors };
 
-/** The page with the form of an offer: a new one, or one that is live. */
+/** Page with the form of an offer: a new one, or a live one. */
 export async function offerPage(services: PageServices, context: AdvertiserContext, picture: Form = {}): Promise<Page> {
   const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -162,7 +162,7 @@ function formPage(context: AdvertiserContext, { view, campaignId, typed, errors 
   };
 }
 
-/** Proposes a new offer, with its first picture where one was chosen, or changes of one. */
+/** Proposes a new offer with its first picture, if any, or changes of an offer. */
 export async function proposeOffer(
   services: PageServices,
   context: AdvertiserContext,
@@ -233,7 +233,7 @@ function pictureCard(
   );
 }
 
-/** Proposes a picture: one that is handed in or, without a file, one elsewhere. */
+/** Proposes a picture: an uploaded one or, without a file, one at a URL. */
 export async function proposePicture(
   services: PageServices,
   context: AdvertiserContext,

@@ -26,14 +26,14 @@ const defaultDays = 30;
 
 async function reportIn(services: PageServices, context: AdvertiserContext): Promise<Report> {
   const { management } = services;
-  const asked = queryText(context, 'by');
+  const groupName = queryText(context, 'by');
   const nowMs = management.now();
-  const given = (name: string, fallback: number): string =>
+  const dayParameter = (name: string, fallback: number): string =>
     isDay(queryText(context, name)) ? queryText(context, name) : dayOf(fallback);
   const query = {
-    by: reportGroups.find((one) => one === asked) ?? 'campaign',
-    from: given('from', nowMs - (defaultDays - 1) * dayMs),
-    to: given('to', nowMs),
+    by: reportGroups.find((group) => group === groupName) ?? 'campaign',
+    from: dayParameter('from', nowMs - (defaultDays - 1) * dayMs),
+    to: dayParameter('to', nowMs),
   };
   const scope = await management.read(context, (work) => readReportScope(work, context.advertiser.id));
   return { ...query, lines: await readReport(services, scope, query) };
@@ -85,13 +85,13 @@ function reportTable({ by, lines }: Report): Html {
     lines.map(({ name, currency, sums }) => [
       by === 'date' ? day('').format(new Date(name)) : name,
       currency,
-      ...counts.map((one) => whole('').format(sums[one])),
-      ...money.map((one) => amount(currency).format(fromMicros(sums[one]))),
+      ...counts.map((metric) => whole('').format(sums[metric])),
+      ...money.map((metric) => amount(currency).format(fromMicros(sums[metric]))),
     ]),
   );
 }
 
-/** A cell of a table that a spreadsheet may open: what it takes for a formula gets an apostrophe first. */
+/** Cell of a table that a spreadsheet may open: a value that looks like a formula is prefixed with an apostrophe. */
 const csvCell = (text: string): string => `"${/^[=+\-@\t\r]/.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
 
 export async function reportCsv(services: PageServices, context: AdvertiserContext): Promise<PageResult> {
@@ -99,8 +99,8 @@ export async function reportCsv(services: PageServices, context: AdvertiserConte
   const head = [by, 'currency', ...counts, 'spent', 'unbilled'].join(',');
   const rows = lines.map(({ name, currency, sums }) =>
     [
-      ...[csvCell(name), currency, ...counts.map((one) => sums[one])],
-      ...money.map((one) => fromMicros(sums[one]).toFixed(6)),
+      ...[csvCell(name), currency, ...counts.map((metric) => sums[metric])],
+      ...money.map((metric) => fromMicros(sums[metric]).toFixed(6)),
     ].join(','),
   );
   const download = `${[head, ...rows].join('\r\n')}\r\n`;

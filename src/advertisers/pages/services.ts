@@ -11,7 +11,7 @@ import type { TestClick } from '../../tracking/test-click.ts';
 
 export type AdvertiserContext = PageContext & { advertiser: ViewedAdvertiser };
 
-/** What the pages of advertisers are made with. */
+/** Services of the advertiser pages. */
 export type PageServices = Shell & {
   management: ManagementClient;
   kinds: ReviewedKinds;
@@ -22,6 +22,6 @@ export type PageServices = Shell & {
   testClick: TestClick;
 };
 
-/** The time zone of the publisher that an advertiser belongs to: campaigns begin and end by it. */
+/** Time zone of the advertiser's publisher, in which campaigns start and end. */
 export const zoneOf = ({ catalog }: PageServices, { advertiser }: AdvertiserContext): { timeZone: string } =>
   catalog.current().publishers.get(advertiser.publisherId) ?? utc;

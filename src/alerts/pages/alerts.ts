@@ -38,12 +38,12 @@ type PageDeps = {
   now: () => number;
 };
 
-/** What the pages of alerts are made with. */
+/** Services of the alert pages. */
 type PageServices = Shell & { deps: PageDeps };
 
 type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 
-/** How long an alert can be muted (days). */
+/** Time that an alert is muted, in days. */
 const muteDays = 7;
 
 /**
@@ -100,24 +100,24 @@ async function alertsPage(
       listChannels(deps.pool, publisher.id),
     ]),
   );
-  const shown = alerts.map((alert) => ({ ...alert, ...describe(alert, publisher.timeZone) }));
+  const describedAlerts = alerts.map((alert) => ({ ...alert, ...describe(alert, publisher.timeZone) }));
   return {
     title: t('nav.alerts'),
     lead: t('alerts.lead'),
     nav: 'alerts',
     status: (refused.errors ?? []).length > 0 ? 422 : 200,
     body: html`
-      ${inboxCard(context, shown, muteDays)}
+      ${inboxCard(context, describedAlerts, muteDays)}
       ${mailCard(context, kinds, deps.mailer !== null)}
       ${channelsCard(context, channels, refused)}`,
   };
 }
 
-/** In the language of the messages that follow, which is not that of the user who adds the channel. */
+/** Test message in the language of later messages, which may differ from that of the user who adds the channel. */
 const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
   inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
 
-/** The first message is a test: a channel that does not answer is not saved. */
+/** Adds a channel. The first message is a test: a channel that does not accept it is not saved. */
 async function createChannel(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, secretBox, sender, config, now } = scope.deps;
   const typed = { name: fields.text('name'), url: fields.text('url'), kinds: fields.all('kinds').filter(isAlertKind) };

@@ -16,7 +16,7 @@ const kindBoxes = (form: FormBuilder, label: string): Html =>
     choices: Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) })),
   });
 
-/** What the viewer is mailed of. */
+/** Card with the kinds of alerts that the viewer receives by email. */
 export function mailCard(context: PublisherContext, kinds: readonly AlertKind[], hasMail: boolean): Html {
   const { path, viewer } = context;
   const body = hasMail
@@ -25,7 +25,7 @@ export function mailCard(context: PublisherContext, kinds: readonly AlertKind[],
   return card(t('alerts.mail'), body, { lead: t('alerts.mailLead', { email: viewer.user.email }) });
 }
 
-/** The publisher's Slack-compatible webhooks. */
+/** Card with the publisher's Slack-compatible webhooks. */
 export function channelsCard(
   context: PublisherContext,
   channels: readonly Channel[],

@@ -8,12 +8,12 @@ import { moment } from '../../shell/format.ts';
 import type { AlertText } from '../describe.ts';
 import type { InboxAlert } from '../inbox.ts';
 
-type Shown = InboxAlert & AlertText;
+type DescribedAlert = InboxAlert & AlertText;
 
 const good: readonly string[] = ['endpoint.recovered'];
 
-/** The newest alerts, each with its reason, the page to look at, and a mute. */
-export function inboxCard(context: PublisherContext, alerts: readonly Shown[], muteDays: number): Html {
+/** Card with the newest alerts, each with its reason, the related page, and a button to mute it. */
+export function inboxCard(context: PublisherContext, alerts: readonly DescribedAlert[], muteDays: number): Html {
   if (alerts.length === 0) return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
   const unread = alerts.filter(({ isNew }) => isNew).length;
   const read =
@@ -34,7 +34,7 @@ export function inboxCard(context: PublisherContext, alerts: readonly Shown[], m
   );
 }
 
-function item(context: PublisherContext, alert: Shown, muteDays: number): Html {
+function item(context: PublisherContext, alert: DescribedAlert, muteDays: number): Html {
   const { publisher, path } = context;
   const { title, reason, raisedAt, isNew, mutedUntil } = alert;
   return html`
@@ -50,12 +50,12 @@ function item(context: PublisherContext, alert: Shown, muteDays: number): Html {
     </li>`;
 }
 
-function stateBadge({ kind, endedAt }: Shown): Html {
+function stateBadge({ kind, endedAt }: DescribedAlert): Html {
   if (good.includes(kind)) return badge(t('alerts.recovered'), 'good');
   return endedAt === null ? nothing : badge(t('alerts.over'), 'good');
 }
 
-function muteButton(context: PublisherContext, { id, title }: Shown, until: Date | null, days: number): Html {
+function muteButton(context: PublisherContext, { id, title }: DescribedAlert, until: Date | null, days: number): Html {
   const isMuted = until !== null;
   if (!hasRole(context.viewer.user.role, 'manager')) return isMuted ? badge(t('alerts.muted')) : nothing;
   return actionButton(context, {

@@ -41,7 +41,7 @@ type OverviewServices = PageServices & {
 
 type Scope = OverviewServices & { failFast: FailFast };
 
-/** Live counters, today against last week, and metrics over time, by placement and by offer. */
+/** Overview page: live counters, today compared with last week, and metrics over time, by placement and by offer. */
 export function overviewPages(app: App, services: OverviewServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
@@ -107,10 +107,10 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   };
 }
 
-/** The publisher's local time of an instant (milliseconds). Its days have 24 hours each, whatever the clocks do. */
+/** Local time of the publisher in milliseconds, in which each day has 24 hours despite clock changes. */
 const localMsOf = ({ timeZone }: Publisher, atMs: number): number => atMs + offsetMs(timeZone, atMs);
 
-/** The day of a local time, as yyyy-mm-dd. */
+/** Day of a local time, as yyyy-mm-dd. */
 const dayOf = (localMs: number): string => new Date(localMs).toISOString().slice(0, 10);
 
 const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>

@@ -13,5 +13,5 @@ type PageDeps = {
   now: () => number;
 };
 
-/** What the dashboard's own pages are made with. */
+/** Services of the dashboard's own pages. */
 export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };

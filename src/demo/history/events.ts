@@ -7,11 +7,11 @@ import { hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { LedgerEntry } from '../../tracking/insert-bookings.ts';
 
-/** What happened in a session; times of day follow one another as a user's clicks do. */
+/** Activity in a session, in the order of a user's clicks. */
 export type MadeUpActivity = {
   events: TrackedEvent[];
   conversions: LedgerEntry[];
-  /** Campaigns that were selected and confirmed; null: nothing was. */
+  /** Campaigns that were selected and confirmed, or null. */
   confirmed: readonly number[] | null;
 };
 
@@ -22,21 +22,21 @@ const closeShare = 0.12;
 const confirmShare = 0.18;
 const selectShare = 0.4;
 const conversionShare = 0.12;
-/** Click-through rate of the first position; of each later one a third less. */
+/** Click-through rate of the first position. It falls by a third with each further position. */
 const firstCtr = 0.085;
-/** An average sale, of which `cps` pays a share (millionths). */
+/** Average sale, of which `cps` pays a share, in millionths. */
 const saleMicros = 42_000_000;
 
-/** What a user did in a session of the history. `endMs`: nothing happens later. */
+/** Generates the activity of a user in a session of the history. `endMs`: upper bound of all times. */
 export function makeUpActivity(session: SessionRecord, random: Random, endMs: number): MadeUpActivity {
   const activity: MadeUpActivity = { events: [], conversions: [], confirmed: null };
   if (session.offers.length === 0 || random() > seenShare) return activity;
-  const seen = session.offers.filter((_offer, index) => index === 0 || random() < seenNextShare);
-  for (const offer of seen) addOffer(activity, session, offer, random, endMs);
+  const seenOffers = session.offers.filter((_offer, index) => index === 0 || random() < seenNextShare);
+  for (const offer of seenOffers) addOffer(activity, session, offer, random, endMs);
   if (random() < closeShare)
-    activity.events.push(eventOf(session, seen[0] as Offer, 'close', session.createdAtMs + 20_000));
+    activity.events.push(eventOf(session, seenOffers[0] as Offer, 'close', session.createdAtMs + 20_000));
   if (session.usp && random() < confirmShare) {
-    const selected = seen.filter(() => random() < selectShare).map(({ campaign }) => campaign.id);
+    const selected = seenOffers.filter(() => random() < selectShare).map(({ campaign }) => campaign.id);
     if (selected.length > 0) activity.confirmed = selected;
   }
   return activity;
@@ -52,7 +52,7 @@ function addOffer(
   const position = session.offers.indexOf(offer);
   const seenMs = session.createdAtMs + 300 + Math.floor(random() * 900);
   events.push(eventOf(session, offer, 'impression', seenMs));
-  // Some copy works better than other copy, and always the same.
+  // Vary the appeal by offer, the same in each run.
   const appeal = 0.6 + (((offer.id * 37) % 17) / 17) * 0.9;
   if (random() < firstCtr * appeal * (2 / 3) ** position) {
     const clickMs = seenMs + 1_500 + Math.floor(random() * 12_000);
@@ -101,7 +101,7 @@ function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, b
     booking: {
       id,
       event: 'sale',
-      // Of one conversion a click: any key deduplicates it.
+      // A click has one conversion, so any key deduplicates it.
       txnKey: id,
       isVoid: false,
       givenMicros: kind === 'cps' ? BigInt(saleMicros) : null,

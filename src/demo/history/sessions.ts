@@ -6,16 +6,16 @@ import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { madeUpMark } from '../catalogue.ts';
 
-/** Length of the made-up history (days). */
+/** Length of the made-up history, in days. */
 export const historyDays = 14;
 
-/** Sessions of an average day (count). */
+/** Number of sessions of an average day. */
 const sessionsPerDay = 170;
 
-/** Nothing is made up of the last hour, so that live figures are true from the start (milliseconds). */
+/** The last hour has no made-up activity, so that live figures are correct from the start (milliseconds). */
 const quietMs = hourMs;
 
-/** From Sunday on, and by the hour (UTC): shares of an average day. */
+/** Shares of an average day, by weekday from Sunday on, and by hour (UTC). */
 const weekdayShares = [1.25, 0.9, 0.85, 0.9, 0.95, 1.05, 1.2];
 const hourShares = [2, 1, 1, 1, 1, 2, 3, 5, 7, 9, 10, 10, 11, 12, 11, 10, 10, 11, 13, 15, 16, 14, 9, 5];
 
@@ -49,18 +49,18 @@ const plans = [
 const visitors = 900;
 const emptyShare = 0.06;
 
-/** The request alone, which estimates of reach are made from: of no catalogue, since nothing was decided. */
+/** Decision with only the request, from which reach is estimated: no catalogue version, because nothing was decided. */
 const requestOnly = { catalogVersion: 0, scores: [], inputs: {} } as const;
 
 type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
 
-/** The sessions of the last 14 days but the last hour, oldest first. */
+/** Sessions of the last 14 days without the last hour, oldest first. */
 export function makeUpSessions(source: SessionSource, nowMs: number): SessionRecord[] {
   const endMs = nowMs - quietMs;
   return timesOf(source.random, endMs).map((atMs) => makeUpSession(source, atMs));
 }
 
-/** More on weekends and in the evening, and growing by 2 % a day. */
+/** Generates session times: more on weekends and in the evening, growing by 2 % per day. */
 function timesOf(random: Random, endMs: number): number[] {
   const times: number[] = [];
   const averageHour = hourShares.reduce((sum, share) => sum + share, 0) / hourShares.length;
@@ -103,29 +103,29 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
   };
 }
 
-/** Offers of different advertisers by the weight of their campaigns. */
+/** Picks offers of different advertisers by the weight of their campaigns. */
 function pickOffers(offers: readonly Offer[], count: number, random: Random): Offer[] {
-  const chosen: Offer[] = [];
-  while (chosen.length < count) {
-    const taken = new Set(chosen.map(({ campaign }) => campaign.advertiserId));
-    const left = offers.filter(({ campaign }) => !taken.has(campaign.advertiserId));
-    if (left.length === 0) return chosen;
-    chosen.push(
+  const picked: Offer[] = [];
+  while (picked.length < count) {
+    const pickedAdvertisers = new Set(picked.map(({ campaign }) => campaign.advertiserId));
+    const candidates = offers.filter(({ campaign }) => !pickedAdvertisers.has(campaign.advertiserId));
+    if (candidates.length === 0) return picked;
+    picked.push(
       pick(
         random,
-        left.map((offer) => [offer, offer.campaign.weight]),
+        candidates.map((offer) => [offer, offer.campaign.weight]),
       ),
     );
   }
-  return chosen;
+  return picked;
 }
 
-/** Picks one of the values, each as often as its weight says. */
+/** Picks one of the values, with a probability proportional to its weight. */
 function pick<Value>(random: Random, values: readonly (readonly [Value, weight: number])[]): Value {
-  let left = random() * values.reduce((sum, [, weight]) => sum + weight, 0);
+  let remaining = random() * values.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [value, weight] of values) {
-    left -= weight;
-    if (left < 0) return value;
+    remaining -= weight;
+    if (remaining < 0) return value;
   }
   return (values.at(-1) as readonly [Value, number])[0];
 }

@@ -5,7 +5,7 @@ import type { Received } from '../received.ts';
 
 export type Beacon = { at: string; kind: string; offer_id: number; title: string; suspicious: string | null };
 
-/** `verified`: as of {@link Received}. */
+/** `verified`: see {@link Received}. */
 export type SeenWebhook = {
   id: string;
   received_at: string;
@@ -18,10 +18,10 @@ export type SeenWebhook = {
 
 const maxShown = 20;
 const recentMs = 60 * 60_000;
-/** A session's beacons are kept under its day, and are good for 24 hours. */
+/** A session's beacons are stored under its day, and are valid for 24 hours. */
 const daysBackMs = 2 * dayMs;
 
-/** The beacons of the last hour, newest first, 20 at most. */
+/** Beacons of the last hour, newest first, at most 20. */
 export async function recentBeacons(executor: Executor, publisherId: number, nowMs: number): Promise<Beacon[]> {
   const { rows } = await executor.query<Omit<Beacon, 'at'> & { at: Date; macros: MacroValues | null }>(
     `select e.at, e.kind, e.offer_id, o.title, e.suspicious, s.macros
@@ -37,7 +37,7 @@ export async function recentBeacons(executor: Executor, publisherId: number, now
   }));
 }
 
-/** The newest webhooks with their selection. */
+/** Newest webhooks with their selection. */
 export const recentWebhooks = (received: readonly Received[]): SeenWebhook[] =>
   received.slice(0, maxShown).map(seenWebhook);
 
@@ -56,7 +56,7 @@ export function seenWebhook({ headers, body, received_at, verified }: Received):
 
 type Body = { pub_user_id?: string; selected?: number; campaigns?: { title?: unknown }[] };
 
-/** The receiver accepts posts without authentication. */
+/** The receiver accepts posts without authentication, so the body may have any form. */
 function bodyOf(text: string): Body {
   try {
     const { body } = JSON.parse(text) as { body?: Record<string, unknown> };
@@ -65,7 +65,7 @@ function bodyOf(text: string): Body {
       ...(typeof pub_user_id === 'string' && { pub_user_id }),
       ...(typeof selected === 'number' && { selected }),
       ...(Array.isArray(campaigns) && {
-        campaigns: campaigns.filter((one) => typeof one === 'object' && one !== null),
+        campaigns: campaigns.filter((campaign) => typeof campaign === 'object' && campaign !== null),
       }),
     };
   } catch {

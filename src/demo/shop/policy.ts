@@ -1,6 +1,6 @@
 /**
- * The content security policy of the demo's pages: their own files, and the service under its public URL. Pictures and
- * beacons may lead to advertisers' servers. Only the demo's own pages may frame them.
+ * Content security policy of the demo's pages: their own files, and the service at its public URL. Images and beacons
+ * may be on advertisers' servers. Only the demo's own pages may frame them.
  */
 export const policy = (
   publicUrl: string,
@@ -18,7 +18,7 @@ export const policy = (
     "frame-ancestors 'self'",
   ].join('; ');
 
-/** Headers of all that the demo serves. */
+/** Headers of all demo responses. */
 export const demoHeaders = (csp: string): Record<string, string> => ({
   'content-security-policy': csp,
   'cache-control': 'no-store',

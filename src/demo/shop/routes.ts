@@ -12,7 +12,7 @@ import { createWebViews, type WebViewPage, type WebViewQuery } from './web-view.
 
 const folder = new URL('../../../demo/shop/', import.meta.url);
 
-/** Address → file of demo/shop. */
+/** Files of demo/shop by path. */
 const files = {
   '/demo': 'shop.html',
   '/demo/shop.css': 'shop.css',
@@ -27,7 +27,7 @@ const files = {
 
 const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
 
-/** Pages, so not part of the OpenAPI description. */
+/** Pages are not part of the OpenAPI description. */
 const schema = { hide: true };
 
 type ShopDeps = {
@@ -38,7 +38,10 @@ type ShopDeps = {
   now: () => number;
 };
 
-/** The demo shop, with the real SDK, a simulated phone app, and what the service records. Embedded demo only. */
+/**
+ * Routes of the demo shop with the real SDK, a simulated phone app, and a view of recorded data. Only in the embedded
+ * demo.
+ */
 export async function demoShopRoutes(app: App, { config, pool, catalog, received, now }: ShopDeps): Promise<void> {
   const pagePolicy = policy(config.publicUrl);
   const views = await createWebViews(config.publicUrl);
@@ -70,7 +73,7 @@ export async function demoShopRoutes(app: App, { config, pool, catalog, received
 
 const withHeaders = (reply: FastifyReply, csp: string): FastifyReply => reply.headers(demoHeaders(csp));
 
-/** Unknown parameters are ignored: the demo needs no error messages here. */
+/** Reads the query; unknown parameters are ignored. */
 function viewQuery(query: unknown): WebViewQuery {
   const { user, placement, mode, dev } = query as Record<string, unknown>;
   const name = (value: unknown, otherwise: string): string =>

@@ -6,15 +6,15 @@ import { policy } from './policy.ts';
 
 const templates = new URL('../../../assets/html/', import.meta.url);
 
-/** Stands for what an app adds to its web view before the page runs, such as Android's `addJavascriptInterface`. */
+/** Simulates what an app adds to its web view before the page runs, such as Android's `addJavascriptInterface`. */
 const bridge = '<script src="/demo/bridge.js"></script>';
 
 export type WebViewPage = { html: string; csp: string };
 
-/** The switches that reach the app's web views. */
+/** Options for the app's web views. */
 export type WebViewQuery = { user: string; placement: string; mode: PrefetchMode; dev: boolean };
 
-/** The two pages an app shows in its web views, made from the shipped templates as an app would make them. */
+/** The two pages that an app shows in its web views, created from the shipped templates in the same way. */
 export async function createWebViews(publicUrl: string) {
   const [prefetch, checkout] = await Promise.all(
     ['prefetch.html', 'checkout.html'].map((name) => readFile(new URL(name, templates), 'utf8')),

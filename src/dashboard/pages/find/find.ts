@@ -17,14 +17,14 @@ import { findDelivery } from '../../../webhooks/delivery-store.ts';
 import { readEndpointLabels } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
-/** Rows of one kind (count). */
+/** Maximum number of rows of one kind. */
 const maxOfKind = 5;
 const maxPublishers = 20;
 const maxLength = 200;
 
 type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
 
-/** The search over everything that a viewer may open, as a list for the dialog of every page (finder.js). */
+/** Search over all rows that a viewer may open, as a list for the dialog of every page (finder.js). */
 export function findPages(app: App, services: PageServices): void {
   const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
   publisherPages(app, services).get('/find', 'analyst', async (context) => {
@@ -69,7 +69,7 @@ const pageGroup = (
     .map(({ text, href }) => ({ text, href, detail: '' })),
 });
 
-/** The publishers that the viewer may open, at the page that is open now. */
+/** Publishers that the viewer may open, with links to the current page. */
 function publisherGroup({ deps, navigation }: Scope, context: PageContext, text: string): FoundGroup {
   const section = queryText(context, 'section');
   const page = isSection(navigation, section) ? section : '/overview';
@@ -77,11 +77,11 @@ function publisherGroup({ deps, navigation }: Scope, context: PageContext, text:
   const all = [...deps.catalog.current().publishers.values()];
   const mayOpen = ({ id }: { id: number }): boolean => user.role === 'operator' || publisherIds.includes(id);
   const others = publisherIds.length > 1 || user.role === 'operator' ? all.filter(mayOpen) : [];
-  const found = others.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
-  found.sort((a, b) => a.name.localeCompare(b.name, 'en'));
+  const matches = others.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
+  matches.sort((a, b) => a.name.localeCompare(b.name, 'en'));
   return {
     title: t('nav.publishers'),
-    entries: found
+    entries: matches
       .slice(0, maxPublishers)
       .map(({ id, name }) => ({ text: name, detail: t('find.publisher', { id }), href: publisherPath(id, page) })),
   };
@@ -117,10 +117,10 @@ async function rowGroup(
 
 async function endpointGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
   const labels = await failFast(() => readEndpointLabels(deps.pool, publisher.id));
-  const found = [...labels].filter(
+  const matches = [...labels].filter(
     ([id, { name, status }]) => status !== 'removed' && (contains(name, text) || String(id) === text),
   );
-  const entries = found.slice(0, maxOfKind).map(([id, { name, status }]) => ({
+  const entries = matches.slice(0, maxOfKind).map(([id, { name, status }]) => ({
     text: name,
     detail:
       status === 'active'
@@ -131,20 +131,20 @@ async function endpointGroup({ deps, failFast }: Scope, { publisher, path }: Pub
   return { title: t('find.endpoints'), entries };
 }
 
-/** A delivery or a session, by its id or by the `webhook-id` of a delivery. */
+/** Finds a delivery or a session by its id, or by the `webhook-id` of a delivery. */
 async function idGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
   const { pool, now } = deps;
-  const found: FoundGroup = { title: t('find.byId'), entries: [] };
+  const group: FoundGroup = { title: t('find.byId'), entries: [] };
   const id = readDeliveryId(text, now());
   const delivery = id === null ? null : await failFast(() => findDelivery(pool, publisher.id, id));
   if (delivery !== null)
-    found.entries.push({
+    group.entries.push({
       text: t('find.delivery', { event: delivery.event }),
       detail: text,
       href: path(`/deliveries/${delivery.id}`),
     });
   const session = text.toLowerCase();
-  if (!isPossibleUuid7(session, now())) return found;
+  if (!isPossibleUuid7(session, now())) return group;
   const isKnown = await failFast(() => findDecision(pool, publisher.id, session)).then(
     () => true,
     (err: unknown) => {
@@ -153,15 +153,15 @@ async function idGroup({ deps, failFast }: Scope, { publisher, path }: Publisher
     },
   );
   if (isKnown)
-    found.entries.push({
+    group.entries.push({
       text: t('find.whyShown'),
       detail: t('find.session', { id: session }),
       href: path(`/why?session=${session}`),
     });
-  return found;
+  return group;
 }
 
-/** Ids of users are known to their publisher alone, so they are looked up by the pages that take one. */
+/** User ids are known only to their publisher, so link to the pages that accept one. */
 function userGroup({ path }: PublisherContext, text: string): FoundGroup {
   const user = encodeURIComponent(text);
   return {
@@ -185,14 +185,14 @@ type FoundGroup = { title: string; entries: { text: string; detail: string; href
 
 /** Options of the finder's list box, in groups. */
 function foundList(groups: readonly FoundGroup[]): Html {
-  const shown = groups.filter(({ entries }) => entries.length > 0);
-  if (shown.length === 0) return noMatches();
+  const nonEmpty = groups.filter(({ entries }) => entries.length > 0);
+  if (nonEmpty.length === 0) return noMatches();
   let option = 0;
   const entry = ({ text, detail, href }: FoundGroup['entries'][number]): Html => html`
     <a role="option" aria-selected="false" tabindex="-1" id="found-${option++}" href="${href}">
       <span>${text}</span>${detail !== '' && html` <small>${detail}</small>`}
     </a>`;
-  return html`${shown.map(
+  return html`${nonEmpty.map(
     ({ title, entries }, index) => html`
       <div role="group" aria-labelledby="found-group-${index}">
         <p id="found-group-${index}">${title}</p>

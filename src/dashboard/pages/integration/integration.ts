@@ -11,7 +11,7 @@ import type { PageServices } from '../services.ts';
 import { setupChecklist } from '../setup/checklist.ts';
 import { type Snippet, snippetsFor } from './snippets.ts';
 
-/** Code snippets with the publisher's SDK id, and calls live. */
+/** Page with code snippets that contain the publisher's SDK id, and with live calls. */
 export function integrationPages(app: App, services: PageServices): void {
   const { deps } = services;
   const failFast = createFailFast(deps.dbHealth);
@@ -23,8 +23,8 @@ export function integrationPages(app: App, services: PageServices): void {
 function integrationPage(context: PublisherContext, publicUrl: string, checklist: Html): Page {
   const { publisher, path } = context;
   const snippets = snippetsFor(publisher, publicUrl);
-  const wanted = queryText(context, 'with');
-  const current = snippets.find(({ key }) => key === wanted) ?? (snippets[0] as Snippet);
+  const requestedKey = queryText(context, 'with');
+  const current = snippets.find(({ key }) => key === requestedKey) ?? (snippets[0] as Snippet);
   const snippetTabs = snippets.map(({ key, title }) => ({
     text: title,
     href: `${path('/integration')}?with=${key}`,

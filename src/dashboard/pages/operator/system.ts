@@ -10,7 +10,7 @@ import { commonPages } from '../../../shell/pages.ts';
 import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from '../../system-state.ts';
 import type { PageServices } from '../services.ts';
 
-/** Health, processes, queues and partitions, for operators. */
+/** Page of health, processes, queues and partitions, for operators. */
 export function systemPages(app: App, services: PageServices): void {
   const { pool, dbHealth, now, config } = services.deps;
   const sendsSyslog = config.auditSyslog !== null;
@@ -29,7 +29,7 @@ export function systemPages(app: App, services: PageServices): void {
           ${section(
             'processes',
             processColumns(),
-            state.processes.map((one) => processCells(one, state.catalogVersion)),
+            state.processes.map((process) => processCells(process, state.catalogVersion)),
           )}
           ${section('queue', queueColumns(), queuesOf(state).map(queueCells))}
           ${section('partitions', partitionColumns(), state.partitions.map(partitionCells))}
@@ -89,16 +89,16 @@ const processColumns = () => [
   { text: t('common.status') },
 ];
 
-const processCells = (one: RunningProcess, catalogVersion: number): Cell[] => [
-  html`<strong>${one.host}</strong> <span class="hint">${one.pid}</span>`,
-  one.roles.join(', '),
-  html`${one.catalogVersion} ${one.catalogVersion !== catalogVersion && badge(t('operator.behind'), 'warn')}`,
-  moment(utc, one.startedAt),
-  one.isRunning
+const processCells = (process: RunningProcess, catalogVersion: number): Cell[] => [
+  html`<strong>${process.host}</strong> <span class="hint">${process.pid}</span>`,
+  process.roles.join(', '),
+  html`${process.catalogVersion} ${process.catalogVersion !== catalogVersion && badge(t('operator.behind'), 'warn')}`,
+  moment(utc, process.startedAt),
+  process.isRunning
     ? badge(t('operator.running'), 'good')
     : html`
       ${badge(t('operator.notResponding'), 'bad')}
-      <span class="hint">${tHtml('operator.since', { time: moment(utc, one.seenAt, 'second') })}</span>`,
+      <span class="hint">${tHtml('operator.since', { time: moment(utc, process.seenAt, 'second') })}</span>`,
 ];
 
 const queueColumns = () => [
@@ -107,7 +107,7 @@ const queueColumns = () => [
   { text: t('operator.dueNow'), numeric: true },
 ];
 
-/** An empty queue has no rows. */
+/** Queues for display. An empty queue has no rows. */
 const queuesOf = ({ queues }: SystemState): Queue[] =>
   queues.length === 0 ? [{ lane: 'live', waiting: 0, due: 0 }] : queues;
 
@@ -121,15 +121,15 @@ const partitionColumns = () => [
   { text: t('operator.size'), numeric: true },
 ];
 
-const partitionCells = (one: Partitions): Cell[] => [
-  html`<code>${one.table}</code>`,
-  one.count,
-  moment(utc, isoDay(one.first), 'day'),
-  moment(utc, isoDay(one.last), 'day'),
-  bytes(one.bytes),
+const partitionCells = (partition: Partitions): Cell[] => [
+  html`<code>${partition.table}</code>`,
+  partition.count,
+  moment(utc, isoDay(partition.first), 'day'),
+  moment(utc, isoDay(partition.last), 'day'),
+  bytes(partition.bytes),
 ];
 
-/** `20261121` as `2026-11-21`. */
+/** Converts `20261121` to `2026-11-21`. */
 const isoDay = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
 
 function bytes(value: number): string {

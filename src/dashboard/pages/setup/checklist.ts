@@ -12,10 +12,10 @@ import { hasDelivered } from '../../../webhooks/delivery-store.ts';
 import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
-/** A step with the page where it is done. */
+/** A step with the page on which it is done. */
 type Step = { key: SetupStep; path: string; to: MessageKey };
 
-/** The first offer takes an advertiser and a campaign. */
+/** Creating the first offer requires an advertiser and a campaign. */
 const catalogueSteps: readonly Step[] = [
   { key: 'advertiser', path: '/advertisers/new', to: 'nav.advertisers' },
   { key: 'campaign', path: '/campaigns/new', to: 'nav.campaigns' },
@@ -31,7 +31,7 @@ const callSteps: readonly Step[] = [
   { key: 'delivery', path: '/deliveries', to: 'nav.deliveries' },
 ];
 
-/** By its id it keeps the focus when the steps refresh themselves. */
+/** Link with an id, so that it keeps the focus when the steps are refreshed. */
 const linkTo = (key: SetupStep, href: string, text: string): Html =>
   html`<a id="setup-${key}" href="${href}">${text}</a>`;
 
@@ -41,16 +41,16 @@ export function checklistPages(pages: Pages<PublisherContext>, checklist: Checkl
   pages.get('/setup', 'analyst', async (context) => ({ fragment: await setupChecklist(checklist, context) }));
 }
 
-/** The steps from the first key to the first delivered webhook, ticked as they happen; empty once all are done. */
+/** Steps from the first key to the first delivered webhook, checked when done; empty after the last one. */
 export async function setupChecklist({ deps, failFast }: Checklist, context: PublisherContext): Promise<Html> {
   const { publisher, path } = context;
   const done = await failFast(() => setupProgress(deps, publisher));
-  // Who serves offers of others needs no campaign.
+  // A publisher that serves offers of others needs no campaign.
   const isServed = done.has('offer') && !done.has('campaign');
   const steps = isServed ? callSteps : [...catalogueSteps, ...callSteps];
-  const wanted = steps.filter(({ key }) => key !== 'selection' || publisher.uspEnabled);
-  const left = wanted.filter(({ key }) => !done.has(key));
-  if (left.length === 0) return nothing;
+  const required = steps.filter(({ key }) => key !== 'selection' || publisher.uspEnabled);
+  const open = required.filter(({ key }) => !done.has(key));
+  if (open.length === 0) return nothing;
   const item = ({ key, path: to, to: name }: Step) => {
     const isDone = done.has(key);
     const state = isDone ? t('setup.done') : t('setup.toDo');
@@ -69,19 +69,19 @@ export async function setupChecklist({ deps, failFast }: Checklist, context: Pub
       <div class="card-head">
         <div>
           <h2>${t('setup.title')}</h2>
-          <p class="hint">${t('setup.progress', { done: wanted.length - left.length, all: wanted.length })}</p>
+          <p class="hint">${t('setup.progress', { done: required.length - open.length, all: required.length })}</p>
         </div>
       </div>
-      <ol>${wanted.map(item)}</ol>
+      <ol>${required.map(item)}</ol>
     </section>`;
 }
 
-/** The steps from a new publisher to its first delivered webhook. */
+/** Steps from a new publisher to its first delivered webhook. */
 type SetupStep = FirstRow | 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';
 
 type SetupDeps = PageServices['deps'];
 
-/** The steps that are done. Activity counts from the first key on, so that the demo's made-up history is left out. */
+/** Returns the completed steps. Activity counts from the first key on, which excludes the demo's made-up history. */
 async function setupProgress({ pool, catalog }: SetupDeps, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
   const [sinceMs, endpoint, rows] = await Promise.all([
     firstKeyAt(pool, id),
