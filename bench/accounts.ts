@@ -10,14 +10,14 @@ import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * How long sign-in, switcher, users and the list of drafts take with many people, publishers and drafts.
- *   npm run bench:accounts                    all of it
- *   npm run bench:accounts -- seed FOLDER     the database only, which is kept in the folder
- *   npm run bench:accounts -- ask FOLDER [40] asks it, so many times each
+ * Measures sign-in, switcher, users and the list of drafts with many people, publishers and drafts.
+ * npm run bench:accounts                    everything
+ * npm run bench:accounts -- seed FOLDER     only seeds the database, which stays in the folder
+ * npm run bench:accounts -- ask FOLDER [40] queries it, this many times each
  */
-const [command, folder, given] = process.argv.slice(2);
+const [command, folder, requestedCalls] = process.argv.slice(2);
 const [people, publishers, drafts, campaigns] = [10_000, 1000, 5000, 1000];
-const calls = Number(given ?? 40);
+const calls = Number(requestedCalls ?? 40);
 const limitMs = 150;
 const key = 'bench-accounts';
 const password = 'seven quiet otters';
@@ -33,14 +33,14 @@ async function seed({ pool }: Stage): Promise<void> {
     select 'Publisher ' || n, substr(md5('bench' || n), 1, 16) from generate_series(2, $1) n`,
     [publishers],
   );
-  // The check of a password costs 250 ms by intention; these are of a lower cost, so that the rest is measured.
+  // A password check intentionally costs 250 ms; use a lower cost to measure the rest.
   const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });
   await pool.query(
     `insert into users (email, password_hash, created_at) select 'person-' || n || '@example.com', $2, now()
     from generate_series(1, $1) n union all select email, $2, now() from unnest($3::text[]) email`,
     [people, passwordHash, [everywhere, operator, advertiser]],
   );
-  // Each person in three publishers; a tenth of all in the one that has the drafts.
+  // Each person is in three publishers; a tenth of all are in the one with the drafts.
   await pool.query(
     `insert into memberships (user_id, publisher_id, role, created_at, joined_at)
     select u.id, p.id, (array['analyst', 'manager', 'admin'])[1 + u.id % 3], now(), now()
@@ -77,14 +77,14 @@ async function seed({ pool }: Stage): Promise<void> {
   await pool.query('analyze');
 }
 
-type Asked = { name: string; cookie?: string; path: (call: number) => string; form?: (call: number) => object };
+type PageCall = { name: string; cookie?: string; path: (call: number) => string; form?: (call: number) => object };
 
 async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const cookieOf = async (email: string): Promise<string> => {
     const nowMs = Date.now();
-    const found = await findByEmail(pool, email);
+    const account = await findByEmail(pool, email);
     const client = { device: 'Bench', network: '127.0.0.0/24', country: null };
-    const userId = found?.user.id ?? 0;
+    const userId = account?.user.id ?? 0;
     return `perkwire_session=${await startSession(pool, { userId, client, previous: null, nowMs })}`;
   };
   const [member, all, outside] = [await cookieOf(everywhere), await cookieOf(operator), await cookieOf(advertiser)];
@@ -97,7 +97,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const own = `/dashboard/a/${(await idsOf('select min(id) as id from advertisers limit $1'))[0]}`;
   const server = await startServerProcess({ databaseUrl });
   const processor = () => readProcessor(pool, server.child.pid as number);
-  const asked: Asked[] = [
+  const pageCalls: PageCall[] = [
     { name: 'Sign-in page', path: () => '/dashboard/sign-in' },
     {
       name: 'Sign-in by password, less the hash',
@@ -136,30 +136,31 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   ];
   const rows: string[][] = [];
   try {
-    // What a fresh process reads first, connections and plans is no page's.
-    for (const one of asked.filter(({ form }) => form === undefined)) await measure(server.url, one, processor, 5);
-    for (const one of asked) rows.push([one.name, ...(await measure(server.url, one, processor))]);
+    // Exclude the first reads, connections and plans of a fresh process.
+    for (const pageCall of pageCalls.filter(({ form }) => form === undefined))
+      await measure(server.url, pageCall, processor, 5);
+    for (const pageCall of pageCalls) rows.push([pageCall.name, ...(await measure(server.url, pageCall, processor))]);
   } finally {
     await server.stop();
   }
   const [load = 0] = loadavg();
   const size = `${people} people, ${publishers} publishers, ${drafts} drafts that wait at one of them`;
   await writeTable(
-    given === undefined ? 'accounts' : null,
+    requestedCalls === undefined ? 'accounts' : null,
     ['Page', 'p50 ms', 'p95 ms', 'processor: server ms', 'database ms', 'limit', 'kept'],
     rows,
     `\n${size}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );
 }
 
-/** @returns median, 95th percentile, processor times, the limit of pages, and whether it was kept */
+/** @returns median, 95th percentile, processor times, the limit of pages, and whether it was met */
 async function measure(
   base: string,
-  { cookie = '', path, form }: Asked,
+  { cookie = '', path, form }: PageCall,
   processor: () => Promise<Processor>,
   times = calls,
 ): Promise<string[]> {
-  const taken: number[] = [];
+  const latenciesMs: number[] = [];
   const before = await processor();
   for (let call = 0; call < times; call++) {
     const url = base + path(call);
@@ -176,16 +177,16 @@ async function measure(
       ...(form !== undefined && { method: 'POST', body }),
     });
     const text = await answer.text();
-    taken.push(performance.now() - startMs);
+    latenciesMs.push(performance.now() - startMs);
     if (answer.status !== (form === undefined || isApi ? 200 : 303))
       throw new Error(`${url} answered ${answer.status} ${text.slice(0, 500)}`);
   }
   const used = takenSince(before, await processor(), times);
-  taken.sort((a, b) => a - b);
-  const at = (share: number): number => taken[Math.floor(share * (taken.length - 1))] ?? 0;
+  latenciesMs.sort((a, b) => a - b);
+  const at = (share: number): number => latenciesMs[Math.floor(share * (latenciesMs.length - 1))] ?? 0;
   const isPage = !path(0).startsWith('/manage/');
-  const kept = at(0.95) <= limitMs ? 'yes' : 'NO';
-  return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, ...(isPage ? [String(limitMs), kept] : ['', ''])];
+  const isWithinLimit = at(0.95) <= limitMs ? 'yes' : 'NO';
+  return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, ...(isPage ? [String(limitMs), isWithinLimit] : ['', ''])];
 }
 
 await seedAndAsk({ command, folder, seed, ask });

@@ -1,13 +1,13 @@
 import { WebSocket } from 'undici';
 
-/** What the inspector's protocol gives of what was allocated by calls of a function, and of those below. */
+/** Node of the inspector's sampling profile: allocations of a function, and of its callees. */
 type Node = { selfSize: number; children: Node[] };
 
-/** On average every so many bytes one allocation is noted (bytes). */
+/** Average number of bytes between two sampled allocations. */
 const samplingInterval = 4096;
 
 /**
- * Bytes that a process of Node allocates in its heap while `work` runs, those collected meanwhile too. It must have
+ * Bytes that a Node process allocates in its heap while `work` runs, including collected ones. The process must have
  * been started with `--inspect-port`.
  */
 export async function allocatedBytes(pid: number, inspectPort: number, work: () => Promise<unknown>): Promise<number> {
@@ -35,10 +35,10 @@ async function connect(port: number): Promise<Inspector> {
   const call: Inspector['call'] = (method, params = {}) =>
     new Promise((resolve) => {
       id += 1;
-      const asked = id;
+      const requestId = id;
       socket.addEventListener('message', function take({ data }) {
         const answer = JSON.parse(String(data)) as { id?: number; result?: unknown };
-        if (answer.id !== asked) return;
+        if (answer.id !== requestId) return;
         socket.removeEventListener('message', take);
         resolve(answer.result);
       });

@@ -8,11 +8,12 @@ import { openStage } from './stage.ts';
 /*
  * npm run bench:answers -- [commit or folder]
  *
- * Whether the working tree answers some 600 requests as another version does (default: the last tag, else HEAD~1),
- * byte for byte, heads included; ids, times and tokens aside. For changes that make requests cheaper and nothing else.
+ * Compares the responses of the working tree to about 600 requests with those of another version (default: the last
+ * tag, else HEAD~1), byte for byte including headers, except for ids, times and tokens. For changes that should only
+ * make requests cheaper.
  */
 
-/** All sessions get the same seed, the last bytes of their ids: decisions draw from nothing else. */
+/** All sessions get the same seed, the last bytes of their ids, which is the only randomness of decisions. */
 const seeded = `
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
@@ -34,7 +35,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/data:image\/[a-z+]+;base64,[A-Za-z0-9+/=]+/g, 'data:…'],
 ];
 
-/** An answer, whole, as text. */
+/** A whole response as text. */
 async function ask(port: number, request: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const parts: Buffer[] = [];
@@ -54,10 +55,10 @@ function post(url: string, body: unknown, more = ''): string {
 }
 
 const offersUrl = '/native/v4/offers.json?api_key=demo-key';
-/** One of a list, in turn. */
+/** Item of a list, in rotation. */
 const oneOf = <Value>(values: readonly Value[], at: number): Value => values[at % values.length] as Value;
 
-/** A fetch that differs from its neighbours in all that a fetch can say. */
+/** A fetch that differs from its neighbors in all request properties. */
 function fetchOf(no: number): string {
   const key = no % 17 === 0 ? '' : no % 19 === 0 ? 'api_key=wrong' : 'api_key=demo-key';
   const more = `${no % 23 === 0 ? '&loyaltyboost=1' : ''}${no % 5 === 0 ? `&campaignId=${1 + (no % 12)}` : ''}`;
@@ -76,7 +77,7 @@ function fetchOf(no: number): string {
   });
 }
 
-/** What is no good request, and what is asked rarely. */
+/** Invalid and rare requests. */
 const others: readonly string[] = [
   ...['{', '', '[]', 'null', '{"a":', '{"__proto__":1,"placement":"x"}', '{"placement":5}', '['.repeat(200)].map(
     (body) => post(offersUrl, body),
@@ -92,7 +93,7 @@ const others: readonly string[] = [
   ),
 ];
 
-/** The requests of one offer of an answer: beacons, twice and with a broken token, and the click. */
+/** Requests for one offer of a response: beacons, repeated and with a broken token, and the click. */
 function trackingOf(answer: string): string[] {
   const pixel = /"pixel":"https?:\/\/[^/]+([^"]+)"/.exec(answer)?.[1];
   if (pixel === undefined) return [];
@@ -100,7 +101,7 @@ function trackingOf(answer: string): string[] {
   return [get(pixel), get(pixel, 'HEAD'), get(pixel.replace(/t=..../, 't=AAAA')), get(`/sdk/offer-click?t=${token}`)];
 }
 
-/** All answers of a version, with a database of its own. */
+/** All responses of a version, with its own database. */
 async function record(folder: string): Promise<string[]> {
   const stage = await openStage(undefined, false);
   const { port, stop } = await startServerProcess({
@@ -115,8 +116,8 @@ async function record(folder: string): Promise<string[]> {
   const answers: string[] = [];
   const keep = async (request: string): Promise<string> => {
     const answer = await ask(port, request);
-    const told = `${request.split('\r\n', 1)[0]}\n${answer}`.replaceAll(String(port), 'PORT');
-    answers.push(masks.reduce((text, [pattern, mask]) => text.replace(pattern, mask), told));
+    const transcript = `${request.split('\r\n', 1)[0]}\n${answer}`.replaceAll(String(port), 'PORT');
+    answers.push(masks.reduce((text, [pattern, mask]) => text.replace(pattern, mask), transcript));
     return answer;
   };
   for (let no = 0; no < 300; no += 1) {
@@ -142,11 +143,11 @@ const [now, then] = [await record('.'), await record(before.folder)];
 await parent.close();
 const different = now.flatMap((answer, at) => (answer === then[at] ? [] : [at]));
 for (const at of different.slice(0, 5)) {
-  const [one, other] = [now[at] ?? '', then[at] ?? ''];
+  const [current, other] = [now[at] ?? '', then[at] ?? ''];
   let from = 0;
-  while (from < one.length && one[from] === other[from]) from += 1;
+  while (from < current.length && current[from] === other[from]) from += 1;
   const around = (text: string): string => JSON.stringify(text.slice(Math.max(0, from - 80), from + 80));
-  process.stdout.write(`${one.split('\n', 1)[0]}\n  now:  ${around(one)}\n  then: ${around(other)}\n`);
+  process.stdout.write(`${current.split('\n', 1)[0]}\n  now:  ${around(current)}\n  then: ${around(other)}\n`);
 }
 process.stdout.write(`${now.length} answers, ${different.length} of them other than those of ${before.name}\n`);
 process.exit(different.length === 0 && now.length === then.length ? 0 : 1);

@@ -12,8 +12,8 @@ import { type Stage, seedAndAsk } from './stage.ts';
 /*
  * npm run bench:audiences -- [--users n] [--memberships n] [--rows n] [seed|ask FOLDER]
  *
- * Fetches with audiences and attributes beside fetches without, and imports alone and beside fetches. The seed takes
- * half an hour: `seed FOLDER` keeps it, and `ask FOLDER` asks it, as often as wanted.
+ * Compares fetches with and without audiences and attributes, and imports with and without concurrent fetches. Seeding
+ * takes half an hour: `seed FOLDER` stores the data, and `ask FOLDER` measures any number of times.
  */
 const { values, positionals } = parseArgs({
   options: {
@@ -24,14 +24,14 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const users = Number(values.users);
-/** Of each user. */
+/** Number of memberships per user. */
 const memberships = Number(values.memberships);
-/** Of an import. */
+/** Number of rows of an import. */
 const importRows = Number(values.rows);
 const [command, folder] = positionals;
 
-/** Audiences that campaigns name, and conditions on attributes (counts). */
-const named = 20;
+/** Number of audiences in campaigns, and of conditions on attributes. */
+const audiencesInRules = 20;
 const conditions = 10;
 
 const keys = { without: 'bench-without', with: 'bench-with' };
@@ -42,17 +42,17 @@ const rounds = 4;
 const rulesOf = (campaign: number) => ({
   targeting: {
     audiences: {
-      include: [`a${campaign % named}`, `a${(campaign + 1) % named}`],
-      exclude: [`a${(campaign + 2) % named}`],
+      include: [`a${campaign % audiencesInRules}`, `a${(campaign + 1) % audiencesInRules}`],
+      exclude: [`a${(campaign + 2) % audiencesInRules}`],
     },
   },
   conditions: { key: `n${campaign % conditions}`, op: 'gte', value: 0 },
 });
 
-/** Users in rows, as calls would have written them. */
+/** Writes users as rows, as calls would have done. */
 async function seed({ pool }: Stage, publisherId: number): Promise<void> {
   const { of } = createUserKeys(processSecrets.USER_PEPPER);
-  const audiences = Math.max(named, memberships * 2);
+  const audiences = Math.max(audiencesInRules, memberships * 2);
   await pool.query(
     `insert into audiences (publisher_id, key, name) select $1, 'a' || n, 'A' || n from generate_series(0, $2 - 1) n`,
     [publisherId, audiences],
@@ -93,7 +93,7 @@ const load = (port: number, key: string): Promise<LoadResult> => {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Alternating, so that what else the machine does hits both. */
+/** Alternates, so that other load of the machine affects both. */
 async function compare(port: number): Promise<[string, string, string][]> {
   const perS: Record<keyof typeof keys, number[]> = { without: [], with: [] };
   for (let round = 0; round < rounds; round++)
@@ -102,7 +102,7 @@ async function compare(port: number): Promise<[string, string, string][]> {
   return [
     ['fetches without audiences and attributes', `${without.toFixed(0)} /s`, ''],
     [
-      `with ${conditions} conditions on attributes and ${named} audiences`,
+      `with ${conditions} conditions on attributes and ${audiencesInRules} audiences`,
       `${withAll.toFixed(0)} /s`,
       ratio(withAll, without),
     ],
@@ -111,13 +111,13 @@ async function compare(port: number): Promise<[string, string, string][]> {
 
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 
-const ratio = (one: number, other: number): string => `${(one / other).toFixed(2)} ×`;
+const ratio = (value: number, other: number): string => `${(value / other).toFixed(2)} ×`;
 
 type Imported = { added: number; seconds: number; readSeconds: number };
 
 const membersOf = (key: string): string => Array.from({ length: importRows }, (_, n) => `${key}-${n}`).join('\n');
 
-/** Imports members into an audience of its own. */
+/** Imports members into a separate audience. */
 async function importInto({ pool }: Stage, url: string, key: string, members: string): Promise<Imported> {
   const authorization = `Bearer ${keys.with}`;
   const post = async (path: string, type: string, body: string): Promise<unknown> => {

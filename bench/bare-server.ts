@@ -3,8 +3,8 @@ import Fastify from 'fastify';
 import { request } from 'undici';
 
 /**
- * What every figure stands beside: bare Fastify routes that parse the same bodies and answer the same bytes, and keep
- * nothing. Arguments: port, file with the offers answer, file with the image, file with a longer offers answer.
+ * Baseline of all figures: bare Fastify routes that parse the same bodies and return the same bytes, but store nothing.
+ * Arguments: port, file with the offers response, file with the image, file with a longer offers response.
  */
 const [port, offersFile, imageFile, moreOffersFile] = process.argv.slice(2);
 const offers = readFileSync(offersFile as string, 'utf8');

@@ -2,7 +2,7 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createSigner, createTokenCodec } from '../src/platform/security/tracking-token.ts';
 import { processSecrets, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
-import type { Row } from './report.ts';
+import type { ReportRow } from './report.ts';
 import type { Stage } from './stage.ts';
 
 type Measure = (what: string, connections: number, port: number, next: () => string | Buffer) => Promise<LoadResult>;
@@ -10,16 +10,16 @@ type Measure = (what: string, connections: number, port: number, next: () => str
 export type Bench = {
   measure: Measure;
   seconds: number;
-  /** From now on `measure` adds what the requests of this server cost. */
+  /** Adds the costs of this server's requests to later measurements. */
   trackCosts: (server: ServerProcess) => void;
 };
 
-/** Most beacons made ready for each second of load (count). */
+/** Maximum number of beacons prepared per second of load. */
 const maxPerS = 45_000;
 
-/** Impressions, each of a session of its own, beside the bare route. Rows are counted against answers. */
-export async function benchBeacons(stage: Stage, bench: Bench, port: number, barePort: number): Promise<Row[]> {
-  const rows: Row[] = [];
+/** Measures impressions, each of a separate session, and the bare route. Rows are compared with responses. */
+export async function benchBeacons(stage: Stage, bench: Bench, port: number, barePort: number): Promise<ReportRow[]> {
+  const rows: ReportRow[] = [];
   for (const connections of [1, 16, 64]) {
     const what = `beacon, ${connections} connection${connections === 1 ? '' : 's'}`;
     const row = await measureBeacons(stage, bench, { what, connections, port });
@@ -30,21 +30,21 @@ export async function benchBeacons(stage: Stage, bench: Bench, port: number, bar
 }
 
 /**
- * What the reports cost the beacons: with a worker folding in the same process, as everywhere else here; with nobody
- * folding; and without the index by which folds find what is new. The last, so it is gone afterwards.
+ * Costs of the reports for beacons: with a worker that rolls up in the same process, as everywhere else here; without
+ * rollups; and without the index by which rollups find new rows. The last case removes the index.
  */
-export async function benchRollupCost(stage: Stage, bench: Bench): Promise<Row[]> {
-  const rows: Row[] = [];
+export async function benchRollupCost(stage: Stage, bench: Bench): Promise<ReportRow[]> {
+  const rows: ReportRow[] = [];
   const cases = [
     { with: 'reports folded', roles: 'api,worker' },
     { with: 'reports not folded', roles: 'api' },
     { with: 'reports not folded, no index to fold by', roles: 'api', sql: 'drop index events_written_by' },
   ];
-  for (const each of cases) {
-    if (each.sql !== undefined) await stage.pool.query(each.sql);
-    const server = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { ROLES: each.roles } });
+  for (const costCase of cases) {
+    if (costCase.sql !== undefined) await stage.pool.query(costCase.sql);
+    const server = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { ROLES: costCase.roles } });
     for (const connections of [16, 64]) {
-      const what = `beacon, ${connections} connections, ${each.with}`;
+      const what = `beacon, ${connections} connections, ${costCase.with}`;
       rows.push(await measureBeacons(stage, bench, { what, connections, port: server.port }));
     }
     await server.stop();
@@ -52,17 +52,20 @@ export async function benchRollupCost(stage: Stage, bench: Bench): Promise<Row[]
   return rows;
 }
 
-/** Only ends a measurement in which something was lost (milliseconds). */
+/** Time limit, in milliseconds, that is only reached if something was lost. */
 const settleLimitMs = 30_000;
 
 type Case = { what: string; connections: number; port: number };
 
-/** Rows are counted once each answer has its own: those of an event log come later. @returns `sent`: answers */
+/**
+ * Counts rows when each response has its own, because those of an event log arrive later. @returns `sent`: number of
+ * responses
+ */
 export async function measureBeacons(
   { pool }: Stage,
   { measure, seconds }: Bench,
   { what, connections, port }: Case,
-): Promise<Row & { sent: number }> {
+): Promise<ReportRow & { sent: number }> {
   const count = async (): Promise<number> =>
     Number((await pool.query("select count(*) from events where kind = 'impression'")).rows[0].count);
   const before = await count();
@@ -76,7 +79,8 @@ export async function measureBeacons(
 }
 
 /**
- * Signed ahead, and kept in one piece, so that the generator's own work stays small. @returns the request of a number
+ * Signs requests in advance and stores them in one buffer, so that the load generator's own work stays small. @returns
+ * the request at an index
  */
 export async function signAhead(pool: Stage['pool'], requests: number): Promise<(index: number) => Buffer> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(

@@ -5,13 +5,13 @@ import { pepperMark } from '../src/platform/security/user-key.ts';
 export type BenchPublisher = {
   key: string;
   campaigns: number;
-  /** How many of them may be shown; the others are for another country. Default: all. */
+  /** Number of campaigns that may be shown; the others target another country. Default: all. */
   eligible?: number;
   /** Rules of every campaign. */
   rules?: object;
 };
 
-/** A publisher with campaigns of one offer each, with pictures and terms, and five offers an answer. */
+/** Creates a publisher whose campaigns have one offer each, with images and terms, and five offers per response. */
 export async function createPublisher(
   pool: pg.Pool,
   { key, campaigns, eligible = campaigns, rules = {} }: BenchPublisher,
@@ -58,22 +58,25 @@ export async function createPublisher(
   return publisherId;
 }
 
-/** The name of a user who has a history. */
+/** Id of a user with a history. */
 export const knownUser = (index: number): string => `known-${index}`;
 
-/** Block of SHA-256 (bytes). */
+/** Block size of SHA-256, in bytes. */
 const blockBytes = 64;
 
-/** Users made by one statement (count). */
+/** Number of users per statement. */
 const slice = 50_000;
 
-/** Histories of users who saw three offers lately, made in the database; the keyed hashes are those of the server. */
+/**
+ * Creates histories of users who recently saw three offers, in the database; the keyed hashes equal those of the
+ * server.
+ */
 export async function createHistories(
   pool: pg.Pool,
   { publisherId, users, pepper }: { publisherId: number; users: number; pepper: string },
 ): Promise<void> {
   const pad = (byte: number): Buffer =>
-    Buffer.from(Buffer.concat([Buffer.from(pepper)], blockBytes).map((each) => each ^ byte));
+    Buffer.from(Buffer.concat([Buffer.from(pepper)], blockBytes).map((keyByte) => keyByte ^ byte));
   for (let from = 0; from < users; from += slice) {
     await pool.query(
       `with seen as materialized (

@@ -7,21 +7,21 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const git = async (...args: string[]): Promise<string> => (await run('git', args)).stdout.trim();
 
-/** Another version of the program, built. */
+/** Another, built version of the program. */
 export type Checkout = { name: string; folder: string };
 
 /**
- * A built checkout of a commit in a folder of `parent`; or the given folder, where one is built already.
- * @param given a commit or a folder; undefined: the last tag, else the commit before this one
+ * Returns a built checkout of a commit in a subfolder of `parent`, or the given folder if it is built already.
+ * @param version a commit or a folder; undefined: the last tag, else the commit before this one
  */
-export async function checkOut(parent: string, given: string | undefined): Promise<Checkout> {
-  if (given !== undefined && existsSync(join(given, 'dist/server.js')))
+export async function checkOut(parent: string, version: string | undefined): Promise<Checkout> {
+  if (version !== undefined && existsSync(join(version, 'dist/server.js')))
     return {
-      name: await git('-C', given, 'rev-parse', '--short', 'HEAD').catch(() => basename(given)),
-      folder: resolve(given),
+      name: await git('-C', version, 'rev-parse', '--short', 'HEAD').catch(() => basename(version)),
+      folder: resolve(version),
     };
   const lastTag = await git('describe', '--tags', '--abbrev=0').catch(() => 'HEAD~1');
-  const commit = await git('rev-parse', '--short', given ?? lastTag);
+  const commit = await git('rev-parse', '--short', version ?? lastTag);
   const checkout = join(parent, 'before');
   await mkdir(checkout);
   await run('sh', ['-c', `git archive ${commit} | tar -x -C "${checkout}"`]);
@@ -32,12 +32,12 @@ export async function checkOut(parent: string, given: string | undefined): Promi
   return { name: commit, folder: checkout };
 }
 
-/** What a version seeds its tables with: those of another may lack columns. */
+/** Seeding functions of a version, because the tables of another version may lack columns. */
 type Seeds = Pick<typeof import('../src/demo/catalogue.ts'), 'embeddedDemoIds' | 'loadDemoCatalogue'> &
   Pick<typeof import('./catalogue.ts'), 'createPublisher'> &
   Pick<typeof import('./fetch.ts'), 'prepareCaps'>;
 
-/** Of the sources in a folder. */
+/** Loads the seeding functions from the sources in a folder. */
 export async function seedsOf(folder: string): Promise<Seeds> {
   const files = ['src/demo/catalogue.ts', 'bench/catalogue.ts', 'bench/fetch.ts'];
   return Object.assign({}, ...(await Promise.all(files.map((file) => import(resolve(folder, file))))));

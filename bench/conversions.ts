@@ -2,27 +2,27 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
 import { processSecrets } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
-import type { Row } from './report.ts';
+import type { ReportRow } from './report.ts';
 import { type Stage, untilRolledUp } from './stage.ts';
 
-/** Measures calls of `next`, after a warm-up; as `measure` of the bench does. */
+/** Measures calls of `next` after a warm-up, like `measure` of the bench. */
 export type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
 
 type Ports = { port: number; barePort: number; seconds: number };
 
-/** Most conversions made ready for each second of load (count). */
+/** Maximum number of conversions prepared per second of load. */
 const maxPerS = 12_000;
 
 /**
- * Conversions of clicks made ahead, one of each, beside the bare route of the beacons. Rows are counted against
- * answers.
+ * Measures conversions of prepared clicks, one for each, and the bare route of the beacons. Rows are compared with
+ * responses.
  */
 export async function benchConversions(
   stage: Stage,
   measure: Measure,
   { port, barePort, seconds }: Ports,
-): Promise<Row[]> {
-  const result: Row[] = [];
+): Promise<ReportRow[]> {
+  const result: ReportRow[] = [];
   for (const connections of [1, 16, 64]) {
     const clicks = await makeClicks(stage.pool, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
     await untilRolledUp(stage.pool);
@@ -44,7 +44,7 @@ export async function benchConversions(
   return result;
 }
 
-/** Sessions with a click each. @returns the requests that report their conversions */
+/** Creates sessions with one click each. @returns the requests that report their conversions */
 export async function makeClicks(pool: Stage['pool'], clicks: number): Promise<string[]> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
     'select id, campaign_id, publisher_id from offers order by id limit 1',

@@ -3,12 +3,11 @@ import { join } from 'node:path';
 import type { Stage } from './stage.ts';
 
 /**
- * What was used until now: processor time of server and database (µs), reads and writes of the server (count), WAL
- * that was written (bytes).
+ * Costs so far: processor time of server and database (µs), reads and writes of the server, and written WAL (bytes).
  */
 export type Costs = { serverUs: number; databaseUs: number; systemCalls: number; walBytes: number };
 
-/** Reads the costs of a server's processes, all threads, and of its database with all processes. Linux only. */
+/** Reads the costs of a server's processes with all threads, and of its database with all processes. Linux only. */
 export function createCosts({ folder, pool }: Stage, ...serverPids: number[]): () => Promise<Costs> {
   return async () => {
     const postmaster = Number((await readFile(join(folder, 'postgres/postmaster.pid'), 'utf8')).split('\n', 1)[0]);
@@ -26,15 +25,15 @@ export function createCosts({ folder, pool }: Stage, ...serverPids: number[]): (
 }
 
 const sumOf = async <Pid>(pids: readonly Pid[], read: (pid: Pid) => Promise<number>): Promise<number> =>
-  (await Promise.all(pids.map(read))).reduce((sum, one) => sum + one, 0);
+  (await Promise.all(pids.map(read))).reduce((sum, value) => sum + value, 0);
 
-/** System calls of a process that read or wrote anything, sockets too (count). */
+/** Number of read and write system calls of a process, including sockets. */
 async function readsAndWrites(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/io`, 'utf8');
   return ['syscr', 'syscw'].reduce((sum, name) => sum + Number(new RegExp(`${name}: (\\d+)`).exec(text)?.[1]), 0);
 }
 
-/** Of all threads of a process (µs); 0: it has ended. */
+/** Processor time of all threads of a process (µs), or 0 if it has ended. */
 export async function processorUs(pid: number | string): Promise<number> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const times = await Promise.all(
@@ -43,7 +42,7 @@ export async function processorUs(pid: number | string): Promise<number> {
   return times.reduce((sum, text) => sum + Number(text.split(' ', 1)[0]) / 1000, 0);
 }
 
-/** The difference of two readings, for each of so many requests. */
+/** Difference of two readings per request. */
 export const costOfEach = (before: Costs, after: Costs, requests: number): Costs => ({
   serverUs: (after.serverUs - before.serverUs) / requests,
   databaseUs: (after.databaseUs - before.databaseUs) / requests,

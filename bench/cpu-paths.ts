@@ -8,7 +8,7 @@ import { getRequest, postRequest } from './load.ts';
 import type { Stage } from './stage.ts';
 import { openSessions, wrapRequest } from './wrap.ts';
 
-/** One of the servers that take turns; `isBare`: keeps nothing. */
+/** One of the servers that take turns; `isBare`: it stores nothing. */
 export type Side = {
   name: string;
   folder: string;
@@ -17,29 +17,29 @@ export type Side = {
   inspectPort: number;
   stage: Stage;
   isBare: boolean;
-  /** Sends webhooks, in a process of its own, while a path wants it. */
+  /** Worker process that sends webhooks while a path needs it. */
   worker: ServerProcess | null;
 };
-/** `next` makes so many requests ready; `bare`: what bare Fastify is asked beside it. */
+/** `next` prepares a number of requests; `bare`: request to the bare Fastify server for comparison. */
 export type Path = {
   name: string;
-  /** By connections. */
+  /** Goals by number of connections. */
   goals?: Readonly<Record<number, string>>;
   bare: (() => string) | null;
   next: (side: Side, requests: number) => Promise<() => string | Buffer>;
-  /** It is over when all webhooks are sent. */
+  /** Whether it ends when all webhooks are sent. */
   delivers?: true;
-  /** To be compared with the path of `uncappedName`. */
+  /** Whether to compare it with the path of `uncappedName`. */
   isCapped?: true;
 };
 
 let users = 0;
 export const demoFetch = '/native/v4/offers.json?api_key=demo-key';
 export const largeFetch = '/native/v4/offers.json?api_key=bench-100';
-const asked = (url: string) => (): string => postRequest(url, fetchBody(`user-${users++}`));
+const fetchRequest = (url: string) => (): string => postRequest(url, fetchBody(`user-${users++}`));
 const bareBeacon = (): string => getRequest('/beacon?t=x');
 
-/** Takes one request after the other. */
+/** Returns one request after the other. */
 function eachOf<Request>(requests: readonly Request[]): () => Request {
   let sent = 0;
   return () => requests[sent++] as Request;
@@ -52,22 +52,22 @@ export const paths: readonly Path[] = [
   {
     name: 'fetch, demo catalogue',
     goals: { 16: '2.0 × bare', 64: '1.6 × bare, PostgreSQL 25 µs' },
-    bare: asked('/offers'),
-    next: async () => asked(demoFetch),
+    bare: fetchRequest('/offers'),
+    next: async () => fetchRequest(demoFetch),
   },
   {
     name: uncappedName,
     goals: { 64: '2.3 × bare' },
-    bare: asked('/more-offers'),
-    next: async () => asked(largeFetch),
+    bare: fetchRequest('/more-offers'),
+    next: async () => fetchRequest(largeFetch),
   },
   ...cappedCases.map(
-    (one): Path => ({
-      name: `fetch, ${one.what}`,
+    (fetchCase): Path => ({
+      name: `fetch, ${fetchCase.what}`,
       goals: both('1.25 × uncapped'),
       isCapped: true,
-      bare: asked('/more-offers'),
-      next: async () => nextOf(one),
+      bare: fetchRequest('/more-offers'),
+      next: async () => nextOf(fetchCase),
     }),
   ),
   {
@@ -98,5 +98,5 @@ const receiver = createServer((request, response) => {
   request.resume().on('end', () => response.end('ok'));
 }).listen(0, '127.0.0.1');
 await new Promise((resolve) => receiver.once('listening', resolve));
-/** Takes webhooks. */
+/** URL of a receiver of webhooks. */
 export const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;

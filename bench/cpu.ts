@@ -16,11 +16,11 @@ import { sendWebhooks } from './wrap.ts';
 /*
  * npm run bench:cpu -- [commit or folder] [--rounds n] [--requests n]
  *
- * Processor time a request of the working tree, beside that of another commit (default: the last tag, else HEAD~1) and
- * of bare Fastify routes that answer the same bytes. Short rounds in turns, so that a busy machine is as busy for all;
- * medians, and ratios of the same run. Rounds of so many requests, not of so much time: on a busy machine as on a quiet
- * one all code is compiled before it is measured. A folder is a checkout of the other commit that is built already.
- * `--only caps`: the paths with that text in their names.
+ * Processor time per request of the working tree, compared with another commit (default: the last tag, else HEAD~1) and
+ * with bare Fastify routes that return the same bytes. Short rounds alternate, so that other load of the machine
+ * affects all equally; the results are medians, and ratios within a run. Rounds have a fixed number of requests rather
+ * than a duration, so that all code is compiled before it is measured, even on a busy machine. A folder is a built
+ * checkout of the other commit. `--only caps`: the paths with that text in their names.
  */
 const { values, positionals } = parseArgs({
   options: {
@@ -31,19 +31,19 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const rounds = Number(values.rounds);
-/** Of a round. */
+/** Number of requests in a round. */
 const requests = Number(values.requests);
-/** How often each path is asked before it is measured: V8 has compiled nearly all of it by then. */
+/** Number of warm-up requests of each path, after which V8 has compiled nearly all of it. */
 const warmUpRequests = Math.max(10_000, 4 * requests);
 
-/** What else is measured, and by which command. */
+/** Note on other measurements and their commands. */
 const elsewhere = `
 "reads, writes": system calls of the server that moved bytes. "heap B": what it allocates in its heap.
 
 First start in a clean folder: \`npm run bench -- 3 start\`. Memory with 10,000 offers, all rewritten four times:
 the last row of \`npm run bench:refresh -- 10000 4\`.`;
 
-/** A database of its own for each version, whose tables may differ. */
+/** A separate database for each version, whose tables may differ. */
 const stages = [await openStage(undefined, false), await openStage()] as const;
 const stops: (() => Promise<unknown>)[] = [];
 try {
@@ -61,7 +61,7 @@ try {
 }
 process.exit();
 
-/** A server with the demo catalogue, which it makes its tables for. */
+/** Opens a server with the demo catalogue, for which it creates its tables. */
 async function openServer(stage: Stage, folder: string) {
   const inspectPort = await freePort();
   const { port, child, stop } = await startServerProcess({
@@ -88,7 +88,7 @@ function askSample(port: number, path: string): Promise<Response> {
   });
 }
 
-/** The bare server, with the answers of a server of ours. */
+/** Starts the bare server with the responses of a server of ours. */
 async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof startBare>>> {
   const [demo, large] = [await askSample(port, demoFetch), await askSample(port, largeFetch)];
   const text = await demo.text();
@@ -104,7 +104,7 @@ async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof 
   return bare;
 }
 
-/** What a path took, for each request. */
+/** Costs of a path per request. */
 type Taken = Costs & { perS: number };
 
 async function measure(side: Side, path: Path, connections: number, times: number): Promise<Taken> {
@@ -114,9 +114,9 @@ async function measure(side: Side, path: Path, connections: number, times: numbe
   const before = await costs();
   const { failed, perS } = await runLoad({ port, connections, requests: times, next });
   if (worker !== null) await untilDelivered(stage);
-  const each = costOfEach(before, await costs(), times);
+  const perRequest = costOfEach(before, await costs(), times);
   if (failed > 0) throw new Error(`${failed} of ${times} requests to ${side.name} failed`);
-  return { ...each, perS };
+  return { ...perRequest, perS };
 }
 
 async function untilDelivered({ pool }: Stage): Promise<void> {
@@ -126,26 +126,26 @@ async function untilDelivered({ pool }: Stage): Promise<void> {
 
 async function compare(sides: readonly Side[]): Promise<void> {
   const sidesOf = ({ bare }: Path): readonly Side[] => sides.filter(({ isBare }) => !isBare || bare !== null);
-  const wanted = paths.filter(({ name }) => name.includes(values.only));
-  // V8 compiles in threads of its own, whose time would count as well.
+  const selectedPaths = paths.filter(({ name }) => name.includes(values.only));
+  // V8 compiles in separate threads, whose time would also count.
   const warmUp = async (path: Path): Promise<void> => {
     for (const side of sidesOf(path)) await measure(side, path, 64, warmUpRequests);
   };
-  for (const path of wanted) if (path.delivers !== true) await warmUp(path);
+  for (const path of selectedPaths) if (path.delivers !== true) await warmUp(path);
   const measured: { path: Path; connections: number; medians: Map<string, Taken> }[] = [];
-  for (const path of wanted) {
+  for (const path of selectedPaths) {
     const turns = sidesOf(path);
     if (path.delivers === true) {
       for (const side of turns) side.worker = await startWorker(side);
       await warmUp(path);
     }
     for (const connections of [16, 64]) {
-      const taken = new Map<string, Taken[]>(turns.map(({ name }) => [name, []]));
+      const costsBySide = new Map<string, Taken[]>(turns.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1)
-        // Each side is first in turn: what is measured last may find the machine in another state.
+        // Each side is first in turn, because the machine may be in another state for the last one.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
-          taken.get(side.name)?.push(await measure(side, path, connections, requests));
-      const medians = new Map([...taken].map(([name, all]) => [name, mediansOf(all)]));
+          costsBySide.get(side.name)?.push(await measure(side, path, connections, requests));
+      const medians = new Map([...costsBySide].map(([name, all]) => [name, mediansOf(all)]));
       measured.push({ path, connections, medians });
       const soFar = [...medians].map(([name, { serverUs, databaseUs }]) =>
         [name, serverUs.toFixed(1), databaseUs.toFixed(0)].join(' '),
@@ -157,12 +157,14 @@ async function compare(sides: readonly Side[]): Promise<void> {
     for (const side of turns) await side.worker?.stop();
     for (const side of turns) side.worker = null;
   }
-  // At last: a process whose allocations were noted may be slower from then on.
+  // Measure allocations last: sampling may slow a process from then on.
   const body: string[][] = [];
   for (const { path, connections, medians } of measured) {
     const heap = new Map<string, number>();
     for (const side of sidesOf(path)) if (connections === 64) heap.set(side.name, await heapOfEach(side, path));
-    const uncapped = measured.find((one) => one.path.name === uncappedName && one.connections === connections);
+    const uncapped = measured.find(
+      (measurement) => measurement.path.name === uncappedName && measurement.connections === connections,
+    );
     const beside = path.isCapped === true ? uncapped?.medians : undefined;
     body.push(...rowsOf({ path, connections, medians, heap, sides: sidesOf(path), uncapped: beside }));
   }
@@ -174,7 +176,7 @@ function startWorker({ stage, folder }: Side): Promise<ServerProcess> {
   return startServerProcess({ databaseUrl: stage.databaseUrl, folder, env: { ROLES: 'worker' } });
 }
 
-/** Bytes that a request allocates in the heap; not of bare Fastify. */
+/** Bytes that a request allocates in the heap; not for bare Fastify. */
 async function heapOfEach(side: Side, path: Path): Promise<number> {
   if (side.isBare) return Number.NaN;
   const next = await path.next(side, requests);
@@ -190,11 +192,11 @@ type Measured = {
   sides: readonly Side[];
   medians: Medians;
   heap: ReadonlyMap<string, number>;
-  /** Of the path without caps that this one is to be compared with. */
+  /** Medians of the path without caps, for comparison. */
   uncapped: Medians | undefined;
 };
 
-/** The rows of one path; ratios of the server's processor time. */
+/** Rows of one path, with ratios of the server's processor time. */
 function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured): string[][] {
   const what = `${path.name}, ${connections} connections`;
   const ratioTo = (us: number, other: Taken | undefined): string =>
@@ -204,21 +206,21 @@ function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured)
     const { serverUs, databaseUs, systemCalls, walBytes, perS } = medians.get(side.name) as Taken;
     const head = [what, side.name, serverUs.toFixed(1)];
     if (side.isBare) return [...head, '', systemCalls.toFixed(1), '', '', perS.toFixed(0), '', '', '', ''];
-    const kept = [heap.get(side.name)?.toFixed(0) ?? '', walBytes.toFixed(0), perS.toFixed(0)];
+    const otherColumns = [heap.get(side.name)?.toFixed(0) ?? '', walBytes.toFixed(0), perS.toFixed(0)];
     const others = [medians.get('bare'), medians.get(before?.name ?? ''), uncapped?.get(side.name)];
     const ratios = others.map((other) => ratioTo(serverUs, other));
     return [
       ...head,
       databaseUs.toFixed(0),
       systemCalls.toFixed(1),
-      ...kept,
+      ...otherColumns,
       ...ratios,
       path.goals?.[connections] ?? '',
     ];
   });
 }
 
-/** Of each kind of cost by itself. */
+/** Medians of each kind of cost. */
 function mediansOf(costs: readonly Taken[]): Taken {
   const median = (read: (of: Taken) => number): number => {
     const sorted = costs.map(read).sort((a, b) => a - b);

@@ -12,10 +12,10 @@ import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * How long each page and each list of the management API takes in a full installation.
- *   npm run bench:dashboard                              all of it
- *   npm run bench:dashboard -- seed FOLDER               the database only, which is kept in the folder
- *   npm run bench:dashboard -- ask FOLDER [40 /reports]  asks it, so many times each, for addresses with this text
+ * Measures each page and each list of the management API in a full installation.
+ * npm run bench:dashboard                              everything
+ * npm run bench:dashboard -- seed FOLDER               only seeds the database, which stays in the folder
+ * npm run bench:dashboard -- ask FOLDER [40 /reports]  queries it, this many times each, for paths with this text
  */
 const [command, folder, times, only = ''] = process.argv.slice(2);
 const [offers, deliveries] = [10_000, 1_000_000];
@@ -132,7 +132,7 @@ async function signIn(pool: Stage['pool']): Promise<string> {
   return `perkwire_session=${await startSession(pool, { userId: user?.id ?? 0, client, previous: null, nowMs })}`;
 }
 
-/** @returns median, 95th percentile, processor times, the limit, and whether it was kept */
+/** @returns median, 95th percentile, processor times, the limit, and whether it was met */
 async function measure(
   url: string,
   headers: Record<string, string>,
@@ -154,7 +154,7 @@ async function measure(
   return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
 }
 
-/** Over the last two days; one in a hundred failed. Each was tried once. */
+/** Inserts deliveries of the last two days; 1 % failed. Each had one attempt. */
 async function fillDeliveries(pool: Stage['pool'], publisherId: number, nowMs: number): Promise<void> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1,

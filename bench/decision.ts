@@ -7,8 +7,8 @@ import { emptyModel } from '../src/learning/model.ts';
 import { campaignOf, counts, inputOf, modelOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 
 /**
- * Processor time of one decision, for catalogues of 1,000 and 10,000 campaigns. `npm run bench:decision -- 3`: seconds
- * of each measurement of time.
+ * Processor time of a decision, for catalogues of 1,000 and 10,000 campaigns. `npm run bench:decision -- 3`: seconds
+ * per measurement.
  */
 const seconds = Number(process.argv[2] ?? 3);
 
@@ -40,7 +40,7 @@ function inputFor({ campaigns, eligible, paid, capped, model = true }: Case): De
       });
     }),
   );
-  const known = new Map(offers.map(({ id }) => [id, counts(1000 + id, 10 + (id % 30), 1)]));
+  const countsByOffer = new Map(offers.map(({ id }) => [id, counts(1000 + id, 10 + (id % 30), 1)]));
   const exposures = Array.from({ length: capped ? 60 : 0 }, (_, at) => ({
     event: 'impression' as const,
     offerId: at + 1,
@@ -50,14 +50,14 @@ function inputFor({ campaigns, eligible, paid, capped, model = true }: Case): De
   }));
   const geo = { country: 'US', region: null, city: null, postalCode: null, timeZone: null };
   return inputOf(publisherWith(offers), {
-    model: model ? modelOf(offers, known) : emptyModel,
+    model: model ? modelOf(offers, countsByOffer) : emptyModel,
     history: { optOuts: {}, exposures },
     context: { count: 5, geo },
   });
 }
 
-for (const one of cases) {
-  const input = inputFor(one);
+for (const decisionCase of cases) {
+  const input = inputFor(decisionCase);
   let seed = 0;
   const run = (ms: number): number => {
     const start = performance.now();
@@ -70,5 +70,7 @@ for (const one of cases) {
   };
   run(500); // warm-up
   const micros = run(seconds * 1000).toFixed(1);
-  process.stdout.write(`${one.eligible} of ${one.campaigns} eligible, ${one.what}: ${micros} µs of processor time\n`);
+  process.stdout.write(
+    `${decisionCase.eligible} of ${decisionCase.campaigns} eligible, ${decisionCase.what}: ${micros} µs of processor time\n`,
+  );
 }

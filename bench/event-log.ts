@@ -2,17 +2,17 @@ import { hasNats, startNats } from '../test/support/nats.ts';
 import { type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { type Bench, measureBeacons } from './beacons.ts';
 import { processorUs } from './costs.ts';
-import type { Row } from './report.ts';
+import type { ReportRow } from './report.ts';
 import type { Stage } from './stage.ts';
 
-/** Servers of the log: each message is on all of them, and answered when two have it. */
+/** Number of servers of the log: each message is stored on all of them, and acknowledged when two have it. */
 const logServers = 3;
 
 /**
- * Beacons by an event log beside beacons straight to PostgreSQL, in turns, so that a busy machine is as busy for both.
- * Rows are counted once the log is stored; what the servers of the log take stands in the note.
+ * Compares beacons through an event log with beacons directly to PostgreSQL, alternating, so that other load of the
+ * machine affects both. Rows are counted when the log is stored; the note contains the costs of the log servers.
  */
-export async function benchEventLog(stage: Stage, bench: Bench, rounds: number): Promise<Row[]> {
+export async function benchEventLog(stage: Stage, bench: Bench, rounds: number): Promise<ReportRow[]> {
   if (!hasNats) {
     process.stderr.write('beacons by an event log are left out: apt-get install nats-server\n');
     return [];
@@ -29,7 +29,7 @@ export async function benchEventLog(stage: Stage, bench: Bench, rounds: number):
     const direct = await start({});
     const logged = await start({ EVENT_LOG_URL: nats.url });
     await untilReplicated(logged);
-    const rows: Row[] = [];
+    const rows: ReportRow[] = [];
     for (const connections of [16, 64]) {
       for (let round = 1; round <= rounds; round += 1) {
         const what = `beacon, ${connections} connections, round ${round}`;

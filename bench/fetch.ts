@@ -5,12 +5,12 @@ import { processSecrets, startServerProcess } from '../test/support/server-proce
 import { createHistories, createPublisher, knownUser } from './catalogue.ts';
 import { type LoadResult, postRequest, runLoad } from './load.ts';
 import { profileTable } from './profile.ts';
-import type { Row } from './report.ts';
+import type { ReportRow } from './report.ts';
 import type { Stage } from './stage.ts';
 
 type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
 
-/** Users with a history (count). */
+/** Number of users with a history. */
 let knownUsers = 0;
 
 const newUser = (index: number): string => `user-${index}`;
@@ -28,14 +28,14 @@ export const cases: readonly Case[] = [
   },
 ];
 
-/** Beside the first case, which has no caps. */
+/** Cases with caps, compared with the first case, which has none. */
 export const cappedCases: readonly Case[] = [
   { key: 'bench-total', what: 'one campaign with a total cap and a budget in each answer', user: newUser },
   { key: 'bench-totals', what: 'all 100 campaigns with a total cap and a budget', user: newUser },
   cases[3] as Case,
 ];
 
-/** The publisher of all measurements, and those that only fetch-offers is measured with. */
+/** Creates the publisher of all measurements, and those only for fetch-offers. */
 export async function prepareFetch(
   { pool }: Stage,
   { isMeasured, histories }: { isMeasured: boolean; histories: number },
@@ -52,7 +52,7 @@ const totalCaps = [
   { metric: 'budget', per: 'day', limit: 100_000_000 },
 ];
 
-/** The publishers that caps are measured with, beside one without; fetch-offers has that with caps of users too. */
+/** Creates the publishers with caps, and one without; fetch-offers also has one with user caps. */
 export async function prepareCaps(
   { pool }: Stage,
   { histories, haveUsers }: { histories: number; haveUsers: boolean },
@@ -94,40 +94,50 @@ export const nextOf =
   () =>
     postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(user(users++)));
 
-export async function benchFetch({ pool }: Stage, measure: Measure, port: number, barePort: number): Promise<Row[]> {
+export async function benchFetch(
+  { pool }: Stage,
+  measure: Measure,
+  port: number,
+  barePort: number,
+): Promise<ReportRow[]> {
   const countSessions = async (): Promise<number> =>
     Number((await pool.query('select count(*) from sessions')).rows[0].count);
-  const rows: Row[] = [];
-  for (const each of cases) {
+  const rows: ReportRow[] = [];
+  for (const fetchCase of cases) {
     const before = await countSessions();
     let sent = 0;
-    const next = nextOf(each);
-    const measured = await measure(`fetch-offers, ${each.what}`, 16, port, () => {
+    const next = nextOf(fetchCase);
+    const measured = await measure(`fetch-offers, ${fetchCase.what}`, 16, port, () => {
       sent += 1;
       return next();
     });
-    const kept = (await countSessions()) - before;
+    const stored = (await countSessions()) - before;
     const bare = await measure('  bare', 16, barePort, () => postRequest('/offers', fetchBody('user')));
     rows.push({
-      what: `fetch-offers, ${each.what}, 5 returned, 16 connections`,
+      what: `fetch-offers, ${fetchCase.what}, 5 returned, 16 connections`,
       measured,
       bare,
-      note: `${kept} sessions for ${sent} answers`,
+      note: `${stored} sessions for ${sent} answers`,
     });
   }
   return rows;
 }
 
-/** Capped beside uncapped, in turns, so that a busy machine is as busy for both. */
-export async function benchCaps(measure: Measure, port: number, rounds: number): Promise<Row[]> {
-  const rows: Row[] = [];
+/** Compares capped with uncapped fetches, alternating, so that other load of the machine affects both. */
+export async function benchCaps(measure: Measure, port: number, rounds: number): Promise<ReportRow[]> {
+  const rows: ReportRow[] = [];
   for (const connections of [16, 64]) {
     for (let round = 1; round <= rounds; round += 1) {
       const uncapped = await measure('fetch-offers, no caps', connections, port, nextOf(cases[0] as Case));
-      for (const each of cappedCases) {
-        const measured = await measure(`  ${each.what}`, connections, port, nextOf(each));
+      for (const cappedCase of cappedCases) {
+        const measured = await measure(`  ${cappedCase.what}`, connections, port, nextOf(cappedCase));
         const note = `${(measured.perS / uncapped.perS).toFixed(2)} × uncapped`;
-        rows.push({ what: `${each.what}, ${connections} connections, round ${round}`, measured, bare: null, note });
+        rows.push({
+          what: `${cappedCase.what}, ${connections} connections, round ${round}`,
+          measured,
+          bare: null,
+          note,
+        });
       }
       rows.push({
         what: `no caps, ${connections} connections, round ${round}`,
@@ -140,18 +150,16 @@ export async function benchCaps(measure: Measure, port: number, rounds: number):
   return rows;
 }
 
-/**
- * Where the time of one request goes: the processor time of a server of its own under load, by what it was spent on.
- */
+/** Profile of a request: processor time of a separate server under load, by function. */
 export async function profileFetch({ folder, databaseUrl }: Stage, durationMs: number): Promise<string> {
   let report = '';
-  for (const each of [cases[1], cases[3]] as Case[]) {
+  for (const fetchCase of [cases[1], cases[3]] as Case[]) {
     const into = await mkdtemp(join(folder, 'profile-'));
     const server = await startServerProcess({ databaseUrl, execArgv: ['--cpu-prof', `--cpu-prof-dir=${into}`] });
-    const { requests } = await runLoad({ port: server.port, connections: 16, durationMs, next: nextOf(each) });
+    const { requests } = await runLoad({ port: server.port, connections: 16, durationMs, next: nextOf(fetchCase) });
     await server.stop();
     for (const file of await readdir(into))
-      report += profileTable(each.what, await readFile(join(into, file), 'utf8'), requests);
+      report += profileTable(fetchCase.what, await readFile(join(into, file), 'utf8'), requests);
   }
   return report;
 }

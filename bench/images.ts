@@ -2,15 +2,15 @@ import type pg from 'pg';
 import sharp from 'sharp';
 import { saveOriginal } from '../src/catalog/image-storage.ts';
 import { getRequest, type LoadOptions, type LoadResult } from './load.ts';
-import type { Row } from './report.ts';
+import type { ReportRow } from './report.ts';
 
 type Measure = (what: string, connections: number, port: number, next: LoadOptions['next']) => Promise<LoadResult>;
 
-/** A photograph's size, with noise: harder to compress than most. */
+/** Size of a photograph, with noise, which is harder to compress than most. */
 const original = { width: 1600, height: 900 };
 
-/** Pictures from the cache, and ones that have to be made: no size is asked for twice. */
-export async function benchImages(pool: pg.Pool, measure: Measure, port: number): Promise<Row[]> {
+/** Measures images from the cache, and images that must be rendered, without repeating a size. */
+export async function benchImages(pool: pg.Pool, measure: Measure, port: number): Promise<ReportRow[]> {
   const path = await storePhotograph(pool);
   const hit = getRequest(`${path}?width=640`, 'accept: image/webp\r\n');
   let size = 0;

@@ -13,9 +13,9 @@ import { openStage, type Stage } from './stage.ts';
 /*
  * npm run bench:learner -- [--rounds n] [--seconds n] [--rate n]
  *
- * A server that answers fetches at a steady rate while a process keeps one core busy: every offer is seen and one in
- * ten is clicked. In turns with learning and without it (another process has the lead, and does nothing). Answers of
- * fetches, versions, and the processor time that learning takes.
+ * A server answers fetches at a steady rate while a process keeps one core busy; every offer is seen and one in ten is
+ * clicked. Alternates between learning and no learning (another process has the lead and does nothing). Prints response
+ * times of fetches, versions, and the processor time of learning.
  */
 const { values } = parseArgs({
   options: {
@@ -68,15 +68,15 @@ async function measure(port: number, pid: number): Promise<Part> {
   return { latencies, serverUs, seconds, versionGapS: Math.max(...gaps) / 1000 };
 }
 
-/** Fetches at the rate, with beacons. @returns durations of the fetches (milliseconds) */
+/** Makes fetches at the rate, with beacons. @returns durations of the fetches in milliseconds */
 async function play(port: number, forSeconds: number): Promise<number[]> {
   const latencies: number[] = [];
   const open = new Set<Promise<void>>();
   const startMs = performance.now();
   for (let at = 0; at < forSeconds * rate; at++) {
     await sleep(Math.max(0, startMs + (at * 1000) / rate - performance.now()));
-    const one = visit(port, at, latencies).finally(() => open.delete(one));
-    open.add(one);
+    const visiting = visit(port, at, latencies).finally(() => open.delete(visiting));
+    open.add(visiting);
   }
   await Promise.all(open);
   return latencies;
@@ -99,18 +99,18 @@ async function visit(port: number, at: number, latencies: number[]): Promise<voi
   await fetch(local(first.click_url), { redirect: 'manual' });
 }
 
-/** Takes the lead of learning, and keeps it without learning. @returns ends that */
+/** Takes the lead of learning, and holds it without learning. @returns a function that releases it */
 function holdLead({ pool }: Stage): () => Promise<void> {
   const setLead = (lead: { id: string; atMs: number } | null): Promise<void> =>
     transaction(pool, async (executor) => writeProgress(executor, { ...(await readProgress(executor)), lead }));
   let isHeld = true;
-  const held = (async () => {
+  const holding = (async () => {
     for (; isHeld; await sleep(1000)) await setLead({ id: 'bench', atMs: Date.now() });
     await setLead(null);
   })();
   return async () => {
     isHeld = false;
-    await held;
+    await holding;
   };
 }
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Costs } from './costs.ts';
 
-/** What a load run saw. Latencies in milliseconds. */
+/** Result of a load run. Latencies in milliseconds. */
 export type LoadResult = {
   requests: number;
   ok: number;
@@ -10,27 +10,27 @@ export type LoadResult = {
   p50Ms: number;
   p99Ms: number;
   maxMs: number;
-  /** Of each request, where they were measured. */
+  /** Costs per request, if measured. */
   costs?: Costs;
 };
 
 export type LoadOptions = {
   port: number;
   connections: number;
-  /** Which comes first ends it. */
+  /** The run ends at whichever comes first. */
   durationMs?: number;
   requests?: number;
-  /** The next request as it goes over the wire; each is sent once. */
+  /** Returns the next request as sent over the wire; each is sent once. */
   next: () => string | Buffer;
 };
 
-/** More than an answer has, mostly (bytes). */
+/** Buffer size in bytes, larger than most responses. */
 const readBytes = 128 * 1024;
 
 /**
- * Keep-alive connections that each send one request after the other, over plain sockets that read into one buffer each:
- * cheap enough to leave the machine to the server that is measured. Every connection finishes its last request, so that
- * answers can be counted against rows.
+ * Runs keep-alive connections that each send one request after the other, over plain sockets that read into one buffer
+ * each: cheap enough to leave the machine to the measured server. Every connection finishes its last request, so that
+ * responses can be compared with rows.
  */
 export async function runLoad({
   port,
@@ -47,7 +47,7 @@ export async function runLoad({
   const drive = (): Promise<void> =>
     new Promise((resolve, reject) => {
       let sentMs = 0;
-      /** What has come of an answer that is not complete yet. */
+      /** Received part of an incomplete response. */
       let begun: Buffer | null = null;
       const socket = connect({
         port,
@@ -94,7 +94,7 @@ export async function runLoad({
   };
 }
 
-/** Whether the head of an answer and as much as it announces are there. */
+/** Whether a response is complete: its head, and as many bytes as it announces. */
 function isComplete(answer: Buffer): boolean {
   const headEnd = answer.indexOf('\r\n\r\n');
   if (headEnd === -1) return false;
@@ -102,11 +102,11 @@ function isComplete(answer: Buffer): boolean {
   return answer.length >= headEnd + 4 + Number(announced ?? 0);
 }
 
-/** A GET as it goes over the wire. */
+/** A GET request as sent over the wire. */
 export const getRequest = (path: string, headers = ''): string =>
   `GET ${path} HTTP/1.1\r\nhost: bench\r\nuser-agent: Mozilla/5.0 (X11; Linux x86_64) bench\r\n${headers}\r\n`;
 
-/** A JSON POST as it goes over the wire. */
+/** A JSON POST request as sent over the wire. */
 export const postRequest = (path: string, body: string): string =>
   [
     `POST ${path} HTTP/1.1`,

@@ -8,14 +8,14 @@ type Seeds = { publisherId: number; firstDay: string; days: number };
 
 const { placement, offer, country, device } = dimensionBits;
 
-/** The grains that pages and the explorer read, with how many buckets of a day, and how many rows, each has. */
+/** Grains that pages and the explorer read, with the number of buckets per day, and of rows in each. */
 const grains = [
   { grain: 0, hours: 24 },
   ...[placement, country, device, placement | country].flatMap((grain) => [
     { grain, hours: 24 },
     { grain: grain | dayBit, hours: 1 },
   ]),
-  // Three hours of each day, spread over all offers.
+  // Three hours of each day, distributed over all offers.
   { grain: offer, hours: 3 },
   { grain: offer | dayBit, hours: 1 },
   { grain: placement | offer, hours: 3 },
@@ -39,7 +39,9 @@ from generate_series(0, ${hours - 1}) h, generate_series(1, ${has(placement) ? 2
   ${has(offer) ? 'offers o where o.publisher_id = $1' : '(values (0)) o where $1 > 0'}`;
 }
 
-/** Sums of every offer of a publisher on every day, compacted as the server leaves them. @returns rows (count) */
+/**
+ * Writes sums of every offer of a publisher on every day, compacted like those of the server. @returns number of rows
+ */
 export async function seedOfferSums({ pool }: Stage, { publisherId, firstDay, days }: Seeds): Promise<number> {
   const firstMs = Date.parse(firstDay);
   await pool.query(

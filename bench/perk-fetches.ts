@@ -18,7 +18,9 @@ const translateSql = `update offers o set translations = (
 type Kind = 'one' | 'languages' | 'placements' | 'any';
 type Timed = { port: number; costs: () => Promise<Costs>; requests: number; rounds: number };
 
-/** Rows of a table: fetches in three languages, for three placements and that only count, in turns with plain ones. */
+/**
+ * Rows of a table: fetches in three languages, for three placements, and that only count, alternating with plain ones.
+ */
 export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds }: Timed): Promise<string[][]> {
   await createPublisher(pool, { key: 'bench-one', campaigns });
   const translated = await createPublisher(pool, { key: 'bench-languages', campaigns });
@@ -36,20 +38,20 @@ export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds
     placements: (at) => fetchOf('bench-one', 'offers', { ...bodyOf(at), placements }),
     any: (at) => fetchOf('bench-one', 'any', bodyOf(at)),
   };
-  const taken: Record<Kind, Costs[]> = { one: [], languages: [], placements: [], any: [] };
+  const costsByKind: Record<Kind, Costs[]> = { one: [], languages: [], placements: [], any: [] };
   let sent = 0;
   const inOrder = Object.entries(kinds) as [Kind, (at: number) => string][];
-  // Two rounds warm up. There and back: what PostgreSQL does later for one kind is charged to the next.
+  // Two rounds warm up. Reverse the order each time, because work that PostgreSQL defers is charged to the next kind.
   for (let round = -2; round < rounds; round += 1)
     for (const [kind, requestOf] of round % 2 === 0 ? inOrder : inOrder.toReversed()) {
       const before = await costs();
       const next = (): string => requestOf(sent++);
       const { ok, failed } = await runLoad({ port, connections, requests, next });
       if (failed > 0) throw new Error(`${failed} of ${ok + failed} calls failed: ${kind}`);
-      if (round >= 0) taken[kind].push(costOfEach(before, await costs(), ok));
+      if (round >= 0) costsByKind[kind].push(costOfEach(before, await costs(), ok));
     }
   const medianOf = (kind: Kind, name: 'serverUs' | 'databaseUs'): number => {
-    const sorted = taken[kind].map((one) => one[name]).toSorted((a, b) => a - b);
+    const sorted = costsByKind[kind].map((costs) => costs[name]).toSorted((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 2)] ?? 0;
   };
   const of = (kind: Kind): number => medianOf(kind, 'serverUs') + medianOf(kind, 'databaseUs');

@@ -15,8 +15,9 @@ import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /**
- * `npm run bench:perks [codes] [wraps] [rounds]`: a pool loaded by the command line, what a code costs a wrap, and what
- * languages, several placements and counting alone cost a fetch: each with and without, in turns on one server.
+ * `npm run bench:perks [codes] [wraps] [rounds]`: a pool loaded by the command line, the cost of a code for a wrap, and
+ * the costs of languages, several placements and counting for a fetch: each with and without, alternating on one
+ * server.
  */
 const key = 'bench-perks';
 const [codes = 10_000_000, wraps = 3000, rounds = 5] = process.argv.slice(2).map(Number);
@@ -42,7 +43,7 @@ async function loadCodes(url: string, offer: number): Promise<number> {
   return seconds;
 }
 
-/** Open sessions of different users, each of one offer. @returns their ids */
+/** Opens sessions of different users, each with one offer. @returns their ids */
 async function openSessions({ pool }: Stage, offer: number, name: string): Promise<string[]> {
   const nowMs = Date.now();
   const ids = Array.from({ length: 2 * wraps }, () => newUuid7(nowMs));
@@ -62,7 +63,7 @@ async function wrapAll(port: number, costs: () => Promise<Costs>, ids: string[])
   const before = await costs();
   let sent = 0;
   const path = (id: string): string => `/sdk/v4/usp/session/${id}.json?api_key=${key}`;
-  // There are twice as many sessions, so each is wrapped once.
+  // There are twice as many sessions as wraps, so each one is wrapped once.
   const next = (): string => postRequest(path(ids[sent++] as string), '{"action":"wrap"}');
   while (sent < wraps) {
     const { failed } = await runLoad({ port, connections: 64, durationMs: 100, next });
@@ -79,7 +80,7 @@ const stage = await openStage();
 await createPublisher(stage.pool, { key, campaigns: 2 });
 const { rows: offers } = await stage.pool.query<{ id: number }>('select id from offers order by id limit 2');
 const [withCodes = 0, without = 0] = offers.map(({ id }) => id);
-// Held back, so that no call of a webhook is measured.
+// Disable the endpoint, so that no webhook call is measured.
 await stage.pool.query(
   `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled)
   select id, 'usp.selection', 'https://shop.example/hook', 'POST', '\\x00', false from publishers`,
@@ -88,17 +89,19 @@ const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
 try {
   const seconds = await loadCodes(server.url, withCodes);
   const costs = createCosts(stage, server.child.pid ?? 0);
-  const taken: Record<'with' | 'without', Taken[]> = { with: [], without: [] };
+  const costsByKind: Record<'with' | 'without', Taken[]> = { with: [], without: [] };
   for (let round = 0; round < 2 * (rounds + 1); round += 1) {
     const kind = round % 2 === 0 ? 'with' : 'without';
     const ids = await openSessions(stage, kind === 'with' ? withCodes : without, `round-${round}`);
     const one = await wrapAll(server.port, costs, ids);
-    if (round > 1) taken[kind].push(one); // the first two warm up
+    if (round > 1) costsByKind[kind].push(one); // the first two warm up
   }
   const sum = (kind: 'with' | 'without'): number =>
-    median(taken[kind].map(({ serverUs, databaseUs }) => serverUs + databaseUs));
+    median(costsByKind[kind].map(({ serverUs, databaseUs }) => serverUs + databaseUs));
   const cells = (kind: 'with' | 'without'): string[] =>
-    (['serverUs', 'databaseUs'] as const).map((name) => median(taken[kind].map((one) => one[name])).toFixed(0));
+    (['serverUs', 'databaseUs'] as const).map((name) =>
+      median(costsByKind[kind].map((costs) => costs[name])).toFixed(0),
+    );
   const fetches = await fetchRows(stage, { port: server.port, costs, requests: wraps, rounds });
   await writeTable(
     'perks',

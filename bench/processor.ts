@@ -1,7 +1,7 @@
 import { processorUs } from './costs.ts';
 import type { Stage } from './stage.ts';
 
-/** Processor time taken so far by the server, and by each process of the database for it (milliseconds). */
+/** Processor time used so far by the server, and by each of its database processes, in milliseconds. */
 export type Processor = { server: number; database: ReadonlyMap<number, number> };
 
 export async function readProcessor(pool: Stage['pool'], serverPid: number): Promise<Processor> {
@@ -14,8 +14,8 @@ export async function readProcessor(pool: Stage['pool'], serverPid: number): Pro
 }
 
 /**
- * What was taken since, for one of the repeats (milliseconds): of the server, of the database. Not of connections that
- * ended meanwhile, whose time nobody knows.
+ * Processor time per repeat since a reading, in milliseconds: of the server, and of the database. Excludes connections
+ * that have ended, whose time is unknown.
  */
 export function takenSince(before: Processor, after: Processor, repeats: number): string[] {
   const ofDatabase = [...after.database].reduce((sum, [pid, ms]) => sum + ms - (before.database.get(pid) ?? 0), 0);

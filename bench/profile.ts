@@ -1,11 +1,11 @@
-/** The part of a V8 profile that is read here. */
+/** The used part of a V8 profile. */
 type Profile = {
   nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[];
   samples: number[];
   timeDeltas: number[];
 };
 
-/** What a function belongs to, by the end of its file's path; the first that fits. */
+/** Groups of functions by the end of their file's path; the first match counts. */
 const groups: readonly [RegExp, string][] = [
   [/dist\/decision\//, 'decision'],
   [/dist\/offers\/render\//, 'rendering'],
@@ -29,7 +29,7 @@ function groupOf(name: string, url: string): string {
   return groups.find(([pattern]) => pattern.test(url))?.[1] ?? 'other';
 }
 
-/** Microseconds of processor time for one request, by group and by the costliest functions. */
+/** Microseconds of processor time per request, by group and by the most expensive functions. */
 export function profileTable(title: string, json: string, requests: number): string {
   const { nodes, samples, timeDeltas } = JSON.parse(json) as Profile;
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));

@@ -6,12 +6,12 @@ import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /**
- * `npm run bench:refresh [campaigns] [times]`: from the commit of a change to the answers that show it, with a large
- * catalogue.
+ * `npm run bench:refresh [campaigns] [times]`: time from the commit of a change to the responses that show it, with a
+ * large catalogue.
  */
 const key = 'bench-refresh';
 const token = 'metrics-'.repeat(5);
-/** Of the timer that measures how long others had to wait; each of its figures holds it once (milliseconds). */
+/** Resolution of the timer that measures the event loop lag, in milliseconds; each figure includes it once. */
 const lagResolutionMs = 10;
 
 type Change = { what: string; sql: (no: number) => string };
@@ -33,7 +33,7 @@ const changes: readonly Change[] = [
   { what: 'all offers at once', sql: (no) => `update offers set weight = ${no}` },
 ];
 
-/** Takes a stage of its own: nothing else is to change the catalogue. */
+/** Uses a separate stage, because nothing else may change the catalogue. */
 export async function benchRefresh(
   stage: Stage,
   { campaigns, times, isKept }: { campaigns: number; times: number; isKept: boolean },
@@ -47,7 +47,7 @@ export async function benchRefresh(
     for (const { what, sql } of changes) {
       const served: number[] = [];
       const answered: number[] = [];
-      await metric(server.url, 'nodejs_eventloop_lag_max_seconds'); // begins anew with each look
+      await metric(server.url, 'nodejs_eventloop_lag_max_seconds'); // starts again with each read
       let blockMs = 0;
       for (let no = 0; no < times; no++) {
         await stage.pool.query(sql(no));
@@ -102,7 +102,7 @@ async function servedVersion(url: string): Promise<number> {
   return answer.catalog_version;
 }
 
-/** How long fetch-offers takes now (milliseconds). */
+/** Duration of a fetch-offers call, in milliseconds. */
 async function firstAnswer(url: string): Promise<number> {
   const startMs = performance.now();
   const answer = await fetch(`${url}/native/v4/offers.json?api_key=${key}`, {

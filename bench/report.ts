@@ -2,12 +2,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import type { LoadResult } from './load.ts';
 
-export type Row = { what: string; measured: LoadResult; bare: LoadResult | null; note: string };
+export type ReportRow = { what: string; measured: LoadResult; bare: LoadResult | null; note: string };
 
 const folder = new URL('./results/', import.meta.url);
 
-/** Prints the table with the machine's facts and keeps it in bench/results/; without a name only prints it. */
-export async function writeReport(name: string | null, rows: readonly Row[], appendix = ''): Promise<void> {
+/** Prints the table with information on the machine, and stores it in bench/results/ unless the name is null. */
+export async function writeReport(name: string | null, rows: readonly ReportRow[], appendix = ''): Promise<void> {
   const head = [
     'What',
     'per second',
@@ -39,7 +39,7 @@ export async function writeReport(name: string | null, rows: readonly Row[], app
   await writeTable(name, head, body, appendix);
 }
 
-/** The same of any columns. */
+/** The same for any columns. */
 export async function writeTable(name: string | null, head: string[], body: string[][], appendix = ''): Promise<void> {
   const [cpu] = cpus();
   const line = (cells: string[]): string => `| ${cells.join(' | ')} |`;

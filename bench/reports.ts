@@ -8,11 +8,11 @@ import { seedReports } from './report-seeds.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20
+ * Measures reports over the sums of 100 million events of one publisher in 31 days: 50 offers (25 campaigns), 20
  * placements, 30 countries, 10 kinds of devices, one custom attribute with 20 values and one with 1,000.
- *   npm run bench:reports                       all of it, about five minutes
- *   npm run bench:reports -- seed FOLDER        the database only, which is kept in the folder
- *   npm run bench:reports -- ask FOLDER [60]    asks the database of the folder, so many times each
+ * npm run bench:reports                       everything, about five minutes
+ * npm run bench:reports -- seed FOLDER        only seeds the database, which stays in the folder
+ * npm run bench:reports -- ask FOLDER [60]    queries it, this many times each
  */
 const days = 31;
 const [command, folder, times] = process.argv.slice(2);
@@ -119,20 +119,20 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
 }
 
 async function measure(url: string, processor: () => Promise<Processor>): Promise<string[]> {
-  const taken: number[] = [];
+  const latenciesMs: number[] = [];
   const before = await processor();
   let text = '';
   for (let count = 0; count < repeats; count++) {
     const startMs = performance.now();
     const answer = await fetch(url);
     text = await answer.text();
-    taken.push(performance.now() - startMs);
+    latenciesMs.push(performance.now() - startMs);
     if (!answer.ok) throw new Error(text);
   }
   const used = takenSince(before, await processor(), repeats);
-  taken.sort((a, b) => a - b);
+  latenciesMs.sort((a, b) => a - b);
   const at = (share: number): string =>
-    (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);
+    (latenciesMs[Math.min(latenciesMs.length - 1, Math.floor(latenciesMs.length * share))] as number).toFixed(0);
   const rows = text.startsWith('{')
     ? ((JSON.parse(text) as { data: { rows?: unknown[] } }).data.rows?.length ?? 1)
     : text.split('\r\n').length - 2;

@@ -10,7 +10,7 @@ import { benchCaps, benchFetch, fetchBody, prepareCaps, prepareFetch, profileFet
 import { benchImages } from './images.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import { benchRefresh } from './refresh.ts';
-import { type Row, writeReport } from './report.ts';
+import { type ReportRow, writeReport } from './report.ts';
 import { openStage, startBare } from './stage.ts';
 import { benchStart } from './start.ts';
 import { benchWrapLatency, benchWraps } from './wrap.ts';
@@ -18,26 +18,26 @@ import { benchWrapLatency, benchWraps } from './wrap.ts';
 /*
  * npm run bench -- [seconds] [part] [--quick]
  *
- * seconds: of each measurement. part: the only one that is measured, such as `wraps`; all but those of `inTurns` when
- * none is given. --quick: every row of every part once, in about a minute on a quiet machine; nothing is kept.
+ * seconds: duration of each measurement. part: the only measured part, such as `wraps`; by default, all except those of
+ * `inTurns`. --quick: every row of every part once, in about a minute on an idle machine, without storing results.
  */
 const { values, positionals } = parseArgs({ options: { quick: { type: 'boolean' } }, allowPositionals: true });
 const isQuick = values.quick === true;
 const seconds = Number(positionals[0] ?? (isQuick ? 0.5 : 8));
 const only = positionals[1];
 const durationMs = seconds * 1000;
-/** Rounds of what is measured beside something else in turns. */
+/** Number of rounds of alternating measurements. */
 const rounds = isQuick ? 1 : 3;
-/** Parts that are measured beside something else, in turns. */
+/** Parts that alternate with a baseline. */
 const inTurns = ['caps', 'event-log'];
 const isMeasured = (part: string): boolean => (only === undefined ? isQuick || !inTurns.includes(part) : only === part);
 
-/** By the port of the server. */
+/** Cost readers by the port of the server. */
 const costsOf = new Map<number, () => Promise<Costs>>();
 
 const stage = await openStage();
 const bench: Bench = { measure, seconds, trackCosts };
-const rows: Row[] = [];
+const rows: ReportRow[] = [];
 let profile = '';
 try {
   const histories = isQuick ? 20_000 : 1_000_000;
@@ -83,7 +83,7 @@ function trackCosts({ port, child }: ServerProcess): void {
   costsOf.set(port, createCosts(stage, child.pid as number));
 }
 
-/** The bytes the bare server answers with: those of Perkwire. */
+/** Response bytes for the bare server: those of Perkwire. */
 async function sampleBytes(port: number): Promise<{ offers: string; image: string }> {
   const answer = await fetch(`http://127.0.0.1:${port}/native/v4/offers.json?api_key=bench-100`, {
     method: 'POST',

@@ -8,19 +8,19 @@ import { launchBrowser, userAgent } from '../test/support/browser.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { openStage } from './stage.ts';
 
-/** Pages opened of each kind, each with an empty cache, after one that warms up: `npm run bench:sdk -- 5`. */
+/** Number of opened pages of each kind, each with an empty cache, after one warm-up: `npm run bench:sdk -- 5`. */
 const runs = Number(process.argv[2] ?? 20);
 
-/** Space in the page, as the guide has it (docs/guides/web.md#a-page-with-the-sdk). */
+/** Reserved space in the page, as in the guide (docs/guides/web.md#a-page-with-the-sdk). */
 const minHeight = 'max(760px, 100vh)';
 
-/** For scripts that run after the offer is shown, such as images and beacons (milliseconds). */
+/** Time, in milliseconds, for scripts that run after the offer is shown, such as images and beacons. */
 const settleMs = 300;
 
 type Kind = {
   name: string;
   placement: string;
-  /** Embedded above the content of the page. */
+  /** Whether the unit is embedded above the content of the page. */
   embedded: boolean;
   viewport: { width: number; height: number };
 };
@@ -37,9 +37,9 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * Prints the size of the web SDK and, for each kind of page, the time until the first offer is in the page, what the
- * main thread's processor worked for all scripts, and how much of the page moved (cumulative layout shift), on a first
- * and a second visit.
+ * Prints the size of the web SDK and, for each kind of page, the time until the first offer is in the page, the
+ * processor time of the main thread for all scripts, and how much of the page moved (cumulative layout shift), on a
+ * first and a second visit.
  */
 const stage = await openStage();
 try {
@@ -90,15 +90,15 @@ async function measure(browser: Browser, url: string, { viewport }: Kind): Promi
   return visits;
 }
 
-/** Nothing is evaluated in the page before its script time is read, because that would count. */
+/** Evaluates nothing in the page before its script time is read, because that would count. */
 async function visit(context: BrowserContext, url: string): Promise<Visit> {
   const tab = await context.newPage();
   const session = await context.newCDPSession(tab);
-  // Processor time: what other programs do at this moment does not count.
+  // Measure processor time, so that other programs don't count.
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-  const shown = tab.waitForEvent('console', (message) => message.text() === 'shown');
+  const offerShown = tab.waitForEvent('console', (message) => message.text() === 'shown');
   await tab.goto(url);
-  await shown;
+  await offerShown;
   await new Promise((resolve) => setTimeout(resolve, settleMs));
   const { metrics } = await session.send('Performance.getMetrics');
   const { shownMs, shift } = (await tab.evaluate('({ shownMs, shift })')) as { shownMs: number; shift: number };
@@ -112,8 +112,8 @@ function at(visits: readonly Visit[], share: number, name: keyof Visit, digits =
 }
 
 /**
- * A page with nothing but text and the SDK. `shownMs`: the time since navigation at which an offer is in the page (the
- * next frame draws it); `shift`: the sum of its layout shifts.
+ * Page with only text and the SDK. `shownMs`: time from navigation until an offer is in the page (the next frame draws
+ * it); `shift`: sum of its layout shifts.
  */
 function page(url: string, { placement, embedded }: Kind): string {
   const config = { accountId: embeddedDemoIds.sdkId, ...(embedded && { targetElement: 'perks' }) };

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { startServerProcess } from '../test/support/server-process.ts';
 
 /**
- * Time until a service with the embedded PostgreSQL is ready, in a clean folder and again in the same one. The build is
- * there already. @returns lines for the report
+ * Time until a service with the embedded PostgreSQL is ready, in an empty folder and again in the same one, with an
+ * existing build. @returns lines for the report
  */
 export async function benchStart(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-start-'));

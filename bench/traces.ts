@@ -7,7 +7,7 @@ import { postRequest, runLoad } from './load.ts';
 import { openStage } from './stage.ts';
 
 /*
- * What traces cost a fetch: two servers of one database, one without traces, one with 1 % sampled, take turns.
+ * Cost of traces for a fetch: two servers of one database, one without traces and one with 1 % sampled, alternate.
  * npm run build && npx tsx bench/traces.ts
  */
 const pairs = 8;
@@ -33,7 +33,7 @@ let user = 0;
 const fetchOne = (): string =>
   postRequest('/native/v4/offers.json?api_key=bench-100', `{"placement":"checkout","pub_user_id":"u${++user}"}`);
 
-/** Processor time of the server for each request (µs), with what it sends to the collector. */
+/** Processor time of the server per request (µs), including exports to the collector. */
 async function costOf(server: ServerProcess): Promise<number> {
   const before = await processorUs(server.child.pid as number);
   const { ok, requests } = await runLoad({ port: server.port, connections, durationMs: roundMs, next: fetchOne });
@@ -43,7 +43,7 @@ async function costOf(server: ServerProcess): Promise<number> {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-for (const server of Object.values(servers)) await costOf(server); // warms up
+for (const server of Object.values(servers)) await costOf(server); // warm-up
 const costs: Record<keyof typeof servers, number[]> = { off: [], on: [] };
 for (let pair = 0; pair < pairs; pair += 1)
   for (const name of pair % 2 === 0 ? (['off', 'on'] as const) : (['on', 'off'] as const))
@@ -52,7 +52,7 @@ const ratios = costs.on.map((on, pair) => on / (costs.off[pair] as number));
 const texts = Object.entries(costs).map(
   ([name, us]) => `${name} ${Math.min(...us).toFixed(0)} lowest, ${median(us).toFixed(0)} median`,
 );
-console.log(`fetch: ${texts.join('; ')} µs; pairs ${ratios.map((one) => one.toFixed(2)).join(' ')}`);
+console.log(`fetch: ${texts.join('; ')} µs; pairs ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`);
 await Promise.all(Object.values(servers).map((server) => server.stop()));
 await stage.close();
 collector.close();

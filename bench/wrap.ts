@@ -4,16 +4,16 @@ import { dayOf } from '../src/platform/lib/time.ts';
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import type { Measure } from './conversions.ts';
 import { type LoadResult, postRequest } from './load.ts';
-import type { Row } from './report.ts';
+import type { ReportRow } from './report.ts';
 import { type Stage, untilRolledUp } from './stage.ts';
 
 const wraps = 300;
 
 /**
- * Time from sending the wrap to the webhook's arrival, one at a time on an idle server; beside a bare route that only
- * forwards.
+ * Time from sending the wrap to the arrival of the webhook, one at a time on an idle server, compared with a bare route
+ * that only forwards.
  */
-export async function benchWrapLatency(stage: Stage, port: number, barePort: number): Promise<Row[]> {
+export async function benchWrapLatency(stage: Stage, port: number, barePort: number): Promise<ReportRow[]> {
   let arrived: (() => void) | null = null;
   const receiver = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -70,19 +70,19 @@ export async function benchWrapLatency(stage: Stage, port: number, barePort: num
   ];
 }
 
-/** Most wraps made ready for each second of load (count). */
+/** Maximum number of wraps prepared per second of load. */
 const maxPerS = 10_000;
 
 /**
- * Wraps of open sessions, each of its own, at 64 connections; then with commits that take 8 ms longer (PostgreSQL's
- * `commit_delay`), as on a distant disk. Deliveries are counted against answers.
+ * Measures wraps of separate open sessions at 64 connections; then with commits that take 8 ms longer (PostgreSQL's
+ * `commit_delay`), as on a remote disk. Deliveries are compared with responses.
  */
 export async function benchWraps(
   stage: Stage,
   measure: Measure,
   { port, seconds }: { port: number; seconds: number },
-): Promise<Row[]> {
-  const rows: Row[] = [];
+): Promise<ReportRow[]> {
+  const rows: ReportRow[] = [];
   const receiver = createServer((request, response) => {
     request.resume().on('end', () => response.end('ok'));
   }).listen(0, '127.0.0.1');
@@ -112,13 +112,13 @@ export async function benchWraps(
 export const wrapRequest = (session: string): string =>
   postRequest(`/sdk/v4/usp/session/${session}.json?api_key=bench-100`, '{"action":"wrap"}');
 
-/** Has the wraps of the publisher sent to a URL. */
+/** Sets the URL for the publisher's wraps. */
 export async function sendWebhooks(port: number, url: string): Promise<void> {
   const endpoint = '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100';
   await call(port, 'PUT', endpoint, { url, method: 'POST', enabled: true });
 }
 
-/** Copies of one session. @returns their ids */
+/** Opens copies of one session. @returns their ids */
 export async function openSessions(pool: Stage['pool'], port: number, count: number): Promise<string[]> {
   const body = { placement: 'checkout', pub_user_id: 'wraps' };
   const answer = await call(port, 'POST', '/native/v4/offers.json?api_key=bench-100', body);

@@ -5,13 +5,13 @@ import { defaultSettings, defaultStyles } from '../packages/client/src/default-a
 import { termsRules } from '../packages/client/src/terms.ts';
 import { languages } from '../src/platform/i18n/languages.ts';
 
-/** Syntax of the oldest web views that are supported (docs/guides/web.md#browsers). */
+/** Syntax of the oldest supported web views (docs/guides/web.md#browsers). */
 const target = 'es2017';
 
-/** Their style sheets; src/browser/sdk/unit/unit.css has the rules for what cannot be rewritten. */
+/** Targets of style sheets; src/browser/sdk/unit/unit.css has the rules for what can't be rewritten. */
 const cssTarget = ['safari12', 'chrome60'];
 
-/** In English; what other pages need is loaded by them (src/browser/sdk/words.ts). */
+/** English texts; pages load other languages themselves (src/browser/sdk/words.ts). */
 const { unit, offerwall } = languages.en.texts.endUser;
 
 const root = new URL('..', import.meta.url);
@@ -19,8 +19,8 @@ const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
 const { code } = await transform(unitCss, { loader: 'css', minify: true, target: cssTarget });
 
 /**
- * Bundles the web SDK into dist/sdk/launcher.js, with what all units share in unit.json; the other scripts of
- * src/browser/script.ts beside it.
+ * Bundles the web SDK into dist/sdk/launcher.js, with the common part of all units in unit.json, and the other scripts
+ * of src/browser/script.ts next to it.
  */
 const { outputFiles } = await build({
   absWorkingDir: root.pathname,
@@ -64,7 +64,7 @@ const shared = {
 };
 await replaceFile(new URL('dist/sdk/unit.json', root).pathname, JSON.stringify(shared));
 
-/** Members of the SDK's own objects, which get short names: no page, answer or storage has them. */
+/** Members of the SDK's own objects, which get short names because no page, response or storage contains them. */
 const ownMembers = [
   ...['removeListeners', 'customFailed', 'useOwnFrame', 'stopWatching', 'cancelAutoShow', 'ignoreReload'],
   ...['startPending', 'onStorageFailure', 'storageKey', 'scriptBase', 'slotElement', 'setContent', 'allSelected'],
@@ -79,10 +79,10 @@ const ownMembers = [
 
 const regex = new RegExp(`^(${ownMembers.join('|')})$`);
 
-/** Tells Chromium to compile all functions off the main thread, whose script time falls from 15.0 to 10.8 ms. */
+/** Makes Chromium compile all functions off the main thread, which reduces its script time from 15.0 to 10.8 ms. */
 const compileHint = '//# allFunctionsCalledOnLoad\n';
 
-// What esbuild leaves shrinks by another 2 % compressed.
+// A second minifier reduces the output of esbuild by another 2 % compressed.
 for (const { path, text } of outputFiles) {
   const isLauncher = path.endsWith('launcher.js');
   const { code: script = '' } = await minify(text, {
@@ -93,7 +93,7 @@ for (const { path, text } of outputFiles) {
   await replaceFile(path, isLauncher ? compileHint + script : script);
 }
 
-/** At once: a server that starts meanwhile reads the whole file, old or new. */
+/** Replaces a file atomically: a server that starts meanwhile reads the whole file, old or new. */
 async function replaceFile(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Checks `ops/` with the tools it is for: alerts and their tests, queries of the dashboards (`promtool`), the chart
- * (`helm`). Says what is not installed. `npm run ops:check`
+ * Checks `ops/` with its tools: alerts and their tests, queries of the dashboards (`promtool`), the chart (`helm`).
+ * Reports tools that are not installed. `npm run ops:check`
  */
 type Panel = { title: string; targets?: { expr: string }[] };
 
 const scratch = mkdtempSync(join(tmpdir(), 'perkwire-ops-'));
 
-/** The queries of the dashboards as recording rules, which promtool can read. */
+/** Queries of the dashboards as recording rules, which promtool can read. */
 function queriesAsRules(): string {
   const queries = readdirSync('ops/grafana').flatMap((name) => {
     const { panels } = JSON.parse(readFileSync(join('ops/grafana', name), 'utf8')) as { panels: Panel[] };

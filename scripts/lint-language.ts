@@ -107,9 +107,9 @@ const subjects = execFileSync('git', ['log', '--format=%s', '--no-merges', '-20'
 const odd = comments.filter(({ text }) => riddles.test(text));
 const fillerNames = identifiers.filter(({ text }) => fillers.has(text));
 const vague = typeNames.filter(({ text }) => vagueTypes.has(text));
-const named = new Set(identifiers.map(({ text }) => text));
+const distinctNames = new Set(identifiers.map(({ text }) => text));
 const meanLength = identifiers.reduce((sum, { text }) => sum + text.length, 0) / identifiers.length;
-const meanDistinct = [...named].reduce((sum, name) => sum + name.length, 0) / named.size;
+const meanDistinct = [...distinctNames].reduce((sum, name) => sum + name.length, 0) / distinctNames.size;
 
 const measures: Measure[] = [
   { name: 'doc comments', value: comments.length, limit: Number.POSITIVE_INFINITY, matches: [] },

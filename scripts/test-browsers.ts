@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 /**
  * Runs the browser tests of the SDK in Chromium (as the whole suite does), Firefox and WebKit: `npm run test:browsers`,
- * `npm run test:browsers -- firefox test/browser/sdk/usp.test.ts`. Says what is not installed.
+ * `npm run test:browsers -- firefox test/browser/sdk/usp.test.ts`. Reports browsers that are not installed.
  */
 const programs: Record<string, Readonly<Record<string, string>>> = {
   chromium: {},
@@ -15,18 +15,22 @@ const programs: Record<string, Readonly<Record<string, string>>> = {
 
 const isInstalled = (program: string): boolean => spawnSync('which', [program]).status === 0;
 
-const given = process.argv.slice(2);
-const named = given.filter((argument) => argument in programs);
-const paths = given.filter((argument) => !(argument in programs));
+const commandArguments = process.argv.slice(2);
+const requestedBrowsers = commandArguments.filter((argument) => argument in programs);
+const paths = commandArguments.filter((argument) => !(argument in programs));
 
 type Report = { testResults: { message: string; assertionResults: { status: string; fullName: string }[] }[] };
 
-/** What a run found, from vitest's JSON report; null: it failed. Skipped: what the driver cannot (`lacks` in test/). */
+/**
+ * Summarizes a run from vitest's JSON report; null if it failed. Skipped tests need features that the driver lacks
+ * (`lacks` in test/).
+ */
 function summary(reportPath: string): string | null {
   if (!existsSync(reportPath)) return null;
   const { testResults } = JSON.parse(readFileSync(reportPath, 'utf8')) as Report;
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
-  const namesOf = (status: string): string[] => tests.filter((one) => one.status === status).map((one) => one.fullName);
+  const namesOf = (status: string): string[] =>
+    tests.filter((test) => test.status === status).map((one) => one.fullName);
   if (namesOf('failed').length > 0 || testResults.some(({ message }) => message !== '')) return null;
   const skipped = namesOf('skipped');
   const rest = skipped.length > 0 ? `, ${skipped.length} skipped, which the driver cannot run:` : '';
@@ -34,7 +38,7 @@ function summary(reportPath: string): string | null {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'perkwire-browsers-'));
-const results = (named.length > 0 ? named : Object.keys(programs)).map((browser) => {
+const results = (requestedBrowsers.length > 0 ? requestedBrowsers : Object.keys(programs)).map((browser) => {
   const missing = Object.entries(programs[browser] ?? {}).flatMap(([program, name]) =>
     isInstalled(program) ? [] : [name],
   );
@@ -46,9 +50,9 @@ const results = (named.length > 0 ? named : Object.keys(programs)).map((browser)
     stdio: 'inherit',
     env: { ...process.env, BROWSER: browser },
   });
-  const found = summary(report);
-  if (found === null) process.exitCode = 1;
-  return `${browser}: ${found ?? 'failed'}`;
+  const result = summary(report);
+  if (result === null) process.exitCode = 1;
+  return `${browser}: ${result ?? 'failed'}`;
 });
 rmSync(folder, { recursive: true });
 process.stdout.write(`\n${results.join('\n')}\n`);

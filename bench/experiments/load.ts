@@ -6,8 +6,8 @@ import { writeTable } from '../report.ts';
 import { openStage, type Stage } from '../stage.ts';
 
 /**
- * `npm run bench:experiment-load [users]`: the report of an experiment of many users, and fetches of a publisher with
- * ten experiments beside fetches of one without.
+ * `npm run bench:experiment-load [users]`: the report of an experiment with many users, and fetches of a publisher with
+ * ten experiments compared with fetches of one without.
  */
 const [users = 4_000_000] = process.argv.slice(2).map(Number);
 
@@ -16,7 +16,7 @@ const durationMs = 5000;
 const rounds = 6;
 const reports = 60;
 
-/** Of ten experiments that run at once. */
+/** Changes of ten concurrent experiments. */
 const changes: readonly object[] = [
   { settings: { delay: 5 } },
   { settings: { close_delay: 5 } },
@@ -30,7 +30,7 @@ const changes: readonly object[] = [
   {},
 ];
 
-/** Users with two to three sessions each, a tenth of whom paid, in an experiment of two arms. */
+/** Creates users with two to three sessions each, a tenth of whom paid, in an experiment with two arms. */
 async function seedUsers({ pool }: Stage): Promise<{ seconds: number }> {
   const { rows } = await pool.query<{ id: number }>("select id from experiments where key = 'e0'");
   const startMs = performance.now();
@@ -95,7 +95,7 @@ const load = async (port: number, key: string): Promise<number> => {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Alternating, so that what else the machine does hits both. */
+/** Alternates, so that other load of the machine affects both. */
 async function compare(port: number): Promise<{ without: number; with: number; ratio: number }> {
   const ratios: number[] = [];
   const all: Record<keyof typeof keys, number[]> = { without: [], with: [] };

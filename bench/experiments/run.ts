@@ -1,6 +1,6 @@
 /*
- * Simulates experiments, and says how often their reports are wrong: npm run bench:experiments
- * Every world has its own seed, so each run prints the same.
+ * Simulates experiments, and prints how often their reports are wrong: npm run bench:experiments
+ * Every world has its own seed, so all runs print the same.
  */
 import { writeFileSync } from 'node:fs';
 import { usersNeeded } from '../../src/experiments/statistics/checks.ts';
@@ -8,12 +8,13 @@ import { linearised, ratioOf } from '../../src/experiments/statistics/moments.ts
 import { alarms, anyWins, isCalledDifferent, type Run, runWorld, sampleOf, type World } from './worlds.ts';
 
 const runs = 1000;
-/** Where a percent more or less matters: their share has a standard error of 0.2 %. */
+/** Number of runs when one percent matters: the standard error of the share is 0.2 %. */
 const manyRuns = 10 * runs;
 const percent = (part: number, digits = 1): string => `${(part * 100).toFixed(digits)} %`;
 const runMany = (world: World, firstSeed: number, count = runs): Run[] =>
   Array.from({ length: count }, (_, at) => runWorld(world, firstSeed + at));
-const share = (found: readonly Run[], is: (run: Run) => boolean): number => found.filter(is).length / found.length;
+const share = (results: readonly Run[], is: (run: Run) => boolean): number =>
+  results.filter(is).length / results.length;
 
 const days = 28;
 const planning = sampleOf(200_000, 1, { lift: 0, explained: 0 });

@@ -2,7 +2,7 @@ import { differBefore, sampleRatio } from '../../src/experiments/statistics/chec
 import { compare } from '../../src/experiments/statistics/compare.ts';
 import { type Moments, noMoments } from '../../src/experiments/statistics/moments.ts';
 
-/** Random numbers from a seed: the same worlds in every run (mulberry32). */
+/** Random numbers from a seed, so that all runs have the same worlds (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -19,23 +19,26 @@ export const normalFrom = (random: () => number): number =>
 /** A world of users who come for the first time, day by day. */
 export type World = {
   days: number;
-  /** Of each arm. */
+  /** Users per day of each arm. */
   usersPerDay: number;
-  /** Of the arm: 0.1 is 10 % more revenue. */
+  /** Lift of the arm: 0.1 is 10 % more revenue. */
   lift: number;
-  /** How much of the variance the history explains. */
+  /** Part of the variance that the history explains. */
   explained: number;
-  /** The part of the users who buy anything; default: all. */
+  /** Part of the users who buy anything. Default: all. */
   paying?: number;
 };
 
 type OneUser = Pick<World, 'lift' | 'explained' | 'paying'>;
 type Sums = { -readonly [Name in keyof Moments]: number };
 
-/** One user: one to three sessions; some buy, and what they buy is skewed. By session the mean of all is 1. */
+/**
+ * Adds a user with one to three sessions. Some buy, and the amounts are skewed. The mean per session over all users is
+ * 1.
+ */
 function addUser(into: Sums, random: () => number, { lift, explained, paying = 1 }: OneUser): void {
   const x = 1 + Math.floor(random() ** 2 * 3);
-  // Both of mean 1: what stays the same in a user, and what does not.
+  // Both have the mean 1: the constant and the variable part of a user.
   const spread = 0.8;
   const value = (own: number): number => Math.exp(spread * own - (spread * spread) / 2);
   const taste = normalFrom(random);
@@ -59,18 +62,18 @@ function addUser(into: Sums, random: () => number, { lift, explained, paying = 1
 const newSums = (): Sums => ({ ...noMoments });
 
 export type Run = {
-  /** On any day. */
+  /** Whether it was significant on any day. */
   wasSignificant: boolean;
-  /** The intervals that may be looked at always held the true difference and the true lift, on every day. */
+  /** Whether the intervals for repeated looks contained the true difference and the true lift on every day. */
   alwaysCovered: boolean;
-  /** The interval of the last day alone, by the normal distribution, did. */
+  /** Whether the interval of only the last day, by the normal distribution, did. */
   coveredAtTheEnd: boolean;
   explained: number;
 };
 
 const normalWidth = (): number => 1.959964;
 
-/** One experiment, looked at every day. */
+/** Simulates an experiment that is checked every day. */
 export function runWorld(world: World, seed: number, alpha = 0.05): Run {
   const random = randomFrom(seed);
   const [control, arm] = [newSums(), newSums()];
@@ -81,19 +84,19 @@ export function runWorld(world: World, seed: number, alpha = 0.05): Run {
       addUser(control, random, without);
       addUser(arm, random, world);
     }
-    const found = compare(control, arm, { alpha });
-    if (found === null) continue;
-    run.wasSignificant ||= found.isSignificant;
-    for (const { low, high } of [found.difference, found.lift ?? found.difference])
+    const comparison = compare(control, arm, { alpha });
+    if (comparison === null) continue;
+    run.wasSignificant ||= comparison.isSignificant;
+    for (const { low, high } of [comparison.difference, comparison.lift ?? comparison.difference])
       run.alwaysCovered &&= low <= world.lift && world.lift <= high;
-    run.explained = found.explained;
+    run.explained = comparison.explained;
   }
   const last = compare(control, arm, { alpha, width: normalWidth })?.difference;
   run.coveredAtTheEnd = last !== undefined && last.low <= world.lift && world.lift <= last.high;
   return run;
 }
 
-/** Whether any of several arms, which do nothing, ever wins against one control. */
+/** Whether any of several arms without effect ever wins against one control. */
 export function anyWins({ arms, ...world }: Omit<World, 'lift'> & { arms: number }, seed: number): boolean {
   const random = randomFrom(seed);
   const control = newSums();
@@ -107,22 +110,25 @@ export function anyWins({ arms, ...world }: Omit<World, 'lift'> & { arms: number
   return false;
 }
 
-/** Whether users of an arm are ever called different before. `more`: of their history; 0: chance alone. */
+/**
+ * Whether users of an arm are ever reported as different before the experiment. `more`: change of their history; 0:
+ * chance only.
+ */
 export function isCalledDifferent(world: Omit<World, 'lift'> & { more: number }, seed: number): boolean {
   const random = randomFrom(seed);
   const [control, arm] = [newSums(), newSums()];
   const same = { ...world, lift: 0 };
   for (let day = 0; day < world.days; day += 1) {
     for (let user = 0; user < world.usersPerDay; user += 1)
-      for (const one of [control, arm]) addUser(one, random, same);
+      for (const sums of [control, arm]) addUser(sums, random, same);
     const { b, bb } = arm;
-    const chosen = { ...arm, b: b * (1 + world.more), bb: bb * (1 + world.more) ** 2 };
-    if (differBefore([[control], [chosen]]).length > 0) return true;
+    const changed = { ...arm, b: b * (1 + world.more), bb: bb * (1 + world.more) ** 2 };
+    if (differBefore([[control], [changed]]).length > 0) return true;
   }
   return false;
 }
 
-/** The moments of many users without an experiment, to plan with. */
+/** Moments of many users without an experiment, for planning. */
 export function sampleOf(users: number, seed: number, world: Pick<World, 'lift' | 'explained'>): Moments {
   const random = randomFrom(seed);
   const moments = newSums();
@@ -130,7 +136,7 @@ export function sampleOf(users: number, seed: number, world: Pick<World, 'lift' 
   return moments;
 }
 
-/** Whether a check of shares alarms on any day. `lost`: the part of one arm's users that is lost. */
+/** Whether a check of shares raises an alarm on any day. `lost`: lost part of one arm's users. */
 export function alarms(
   { days, usersPerDay, lost }: { days: number; usersPerDay: number; lost: number },
   seed: number,
@@ -140,7 +146,7 @@ export function alarms(
   for (let day = 0; day < days; day += 1) {
     for (const arm of [0, 1]) {
       const mean = (usersPerDay / 2) * (arm === 1 ? 1 - lost : 1);
-      // Counts of assigned users: their difference is binomial, drawn by its normal limit.
+      // Numbers of assigned users: their difference is binomial, approximated by a normal distribution.
       counts[arm] = (counts[arm] ?? 0) + Math.round(mean);
     }
     const shift = Math.round((Math.sqrt(usersPerDay) / 2) * normalFrom(random));

@@ -4,30 +4,30 @@ import type { BudgetStage } from './budget-stage.ts';
 import type { BudgetWorld } from './budget-world.ts';
 import { uniforms } from './world.ts';
 
-/** What came of a world. Money in the currency of the payout; without a budget, counts. */
+/** Result of a world. Money in the currency of the payout; counts without a budget. */
 export type BudgetVerdict = {
   limit: number;
   booked: number;
   unbilled: number;
   shown: number;
-  /** Times that the campaign was shown in the first 30 seconds. */
+  /** Number of times the campaign was shown in the first 30 seconds. */
   shownFirst: number;
-  /** Longest time without it while there was room, and somebody asked (seconds). */
+  /** Longest time in seconds without showing it while the budget had room and users came. */
   silenceS: number;
-  /** When 99 % were booked; null: never (seconds). */
+  /** Time in seconds when 99 % were booked, or null. */
   bookedAtS: number | null;
-  /** Farthest from the plan at the end of an hour (part of the limit); null: there is no plan. */
+  /** Largest deviation from the plan at the end of an hour, as a part of the limit; null without a plan. */
   offPlan: number | null;
-  /** Times that `campaign.budget_reached` was raised before the budget was. */
+  /** Number of times that `campaign.budget_reached` was raised too early. */
   falseEvents: number;
 };
 
-type Shown = { pixel: string; click_url: string; campaign_id: number };
+type ShownOffer = { pixel: string; click_url: string; campaign_id: number };
 type Event = (seconds: number) => Promise<void>;
 
 const browser = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/130.0.0.0 Safari/537.36' };
 
-/** Users of a world and their later deeds, on the clock of the stage. */
+/** Users of a world and their later events, on the clock of the stage. */
 function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   const u = uniforms(seed);
   const later = new Map<number, Event[]>();
@@ -50,7 +50,7 @@ function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
       payload: { placement: 'checkout', pub_user_id: `user-${user}` },
       headers: browser,
     });
-    const [offer] = (answer.json() as { data: { offers: Shown[] } }).data.offers;
+    const [offer] = (answer.json() as { data: { offers: ShownOffer[] } }).data.offers;
     if (offer?.campaign_id !== campaignId) return false;
     at(second + Math.max(1, world.stepS), async () => void (await get(app, offer.pixel)));
     if (u(1, user) >= world.clickRate) return true;
@@ -67,7 +67,7 @@ function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   }
   return {
     ask,
-    /** Whoever does something at this second. */
+    /** Runs the events of this second. */
     due: async (second: number): Promise<void> => {
       const events = later.get(second) ?? [];
       later.delete(second);
@@ -77,7 +77,7 @@ function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   };
 }
 
-/** Makes the campaign of a world beside one that pays little and is always there. */
+/** Creates the campaign of a world, and another one that pays little and is always available. */
 async function prepare({ pool, refreshCatalog }: BudgetStage, world: BudgetWorld, startMs: number): Promise<number> {
   const publisherId = await createPublisher(pool, { key: 'bench', campaigns: 2 });
   await pool.query("update publishers set offers_per_response = 1, time_zone = 'UTC' where id = $1", [publisherId]);
@@ -99,7 +99,7 @@ async function prepare({ pool, refreshCatalog }: BudgetStage, world: BudgetWorld
   return rows[0]?.id as number;
 }
 
-/** What is booked of the limit, and unbilled. */
+/** Booked part of the limit, and unbilled amounts. */
 async function readUse({ pool }: BudgetStage, campaignId: number, metric: string) {
   const { rows } = await pool.query<{ spent: number; counted: number; clicks: number; unbilled: number }>(
     `select spent_micros / 1e6::float8 as spent, counted_impressions::float8 as counted, clicks::float8 as clicks,
@@ -111,7 +111,7 @@ async function readUse({ pool }: BudgetStage, campaignId: number, metric: string
   return { booked: metric === 'budget' ? spent : metric === 'clicks' ? clicks : counted, unbilled };
 }
 
-/** What events and bookings say, whatever the usage says. */
+/** Booked amount according to events and bookings, independent of the usage. */
 async function readLedger({ pool }: BudgetStage, campaignId: number): Promise<number> {
   const { rows } = await pool.query<{ booked: number }>(
     `select ((select coalesce(sum(revenue_micros), 0) from events where campaign_id = $1)
@@ -121,10 +121,10 @@ async function readLedger({ pool }: BudgetStage, campaignId: number): Promise<nu
   return rows[0]?.booked ?? 0;
 }
 
-/** A budget that is spent is watched for late events so long (seconds). */
+/** Time in seconds that a spent budget is watched for late events. */
 const aftermathS = 150;
 
-/** Plays a world to its end. `clock.nowMs` is set as it goes. */
+/** Plays a world to its end, and advances `clock.nowMs`. */
 export async function playBudget(
   stage: BudgetStage,
   world: BudgetWorld,
@@ -137,7 +137,7 @@ export async function playBudget(
   const goal = world.goal?.(startMs) as { count: number; metric: string } | undefined;
   const metric = cap?.metric ?? goal?.metric ?? 'budget';
   const limit = cap?.limit ?? goal?.count ?? 0;
-  const found: Omit<BudgetVerdict, 'offPlan'> = {
+  const verdict: Omit<BudgetVerdict, 'offPlan'> = {
     limit,
     booked: 0,
     unbilled: 0,
@@ -150,24 +150,24 @@ export async function playBudget(
   let [lastShownS, offPlan, usedBefore] = [0, 0, 0];
   const days = Math.floor(world.seconds / 86_400);
   for (let second = 0; second < world.seconds; second += world.stepS) {
-    const isOver = world.plan === undefined && found.bookedAtS !== null && second > found.bookedAtS + aftermathS;
+    const isOver = world.plan === undefined && verdict.bookedAtS !== null && second > verdict.bookedAtS + aftermathS;
     if (isOver) break;
     clock.nowMs = startMs + second * 1000;
     await users.due(second);
     await stage.run('reservation release', 'slices of totals', 'campaign usage');
     if (second % 2 === 0) await stage.run('learning', 'ranking model');
     const asking = users.draw(second);
-    const shown = await Promise.all(
+    const answers = await Promise.all(
       Array.from({ length: asking }, (_, at) => users.ask(stage.apps[at % world.processes] as App, second)),
     );
-    const count = shown.filter(Boolean).length;
-    found.shown += count;
-    if (second < 30) found.shownFirst += count;
+    const count = answers.filter(Boolean).length;
+    verdict.shown += count;
+    if (second < 30) verdict.shownFirst += count;
     const use = await readUse(stage, campaignId, metric);
     const isOpen = use.booked < 0.99 * limit;
-    if (!isOpen && found.bookedAtS === null) found.bookedAtS = second;
+    if (!isOpen && verdict.bookedAtS === null) verdict.bookedAtS = second;
     if (count > 0 || asking === 0 || !isOpen) lastShownS = second;
-    else found.silenceS = Math.max(found.silenceS, second - lastShownS);
+    else verdict.silenceS = Math.max(verdict.silenceS, second - lastShownS);
     if (world.plan !== undefined && second % 3600 < world.stepS) {
       if (world.plannedFromS !== undefined && second % 86_400 < world.stepS) usedBefore = use.booked;
       const planned = Math.min(1, world.plan(second) / 0.99);
@@ -179,10 +179,10 @@ export async function playBudget(
       const { rowCount } = await stage.pool.query(
         "select from operational_events where event = 'campaign.budget_reached'",
       );
-      if ((rowCount ?? 0) > 0 && use.booked < limit) found.falseEvents += 1;
+      if ((rowCount ?? 0) > 0 && use.booked < limit) verdict.falseEvents += 1;
     }
   }
   const use = await readUse(stage, campaignId, metric);
   const booked = metric === 'budget' ? await readLedger(stage, campaignId) : use.booked / Math.max(1, days);
-  return { ...found, booked, unbilled: use.unbilled, offPlan: world.plan === undefined ? null : offPlan };
+  return { ...verdict, booked, unbilled: use.unbilled, offPlan: world.plan === undefined ? null : offPlan };
 }

@@ -9,7 +9,7 @@ import { createJobMeter } from '../../src/runtime/job-meter.ts';
 import type { Contributions } from '../../src/runtime/module.ts';
 import { jobsOf } from '../../src/runtime/run-jobs.ts';
 
-/** Processes of the real application on one real database, by one simulated clock. Jobs run when they are told to. */
+/** Processes of the real application on one real database, with one simulated clock. Jobs run only on request. */
 export type BudgetStage = {
   pool: pg.Pool;
   apps: readonly App[];
@@ -20,7 +20,7 @@ export type BudgetStage = {
   close: () => Promise<void>;
 };
 
-/** @param serverUrl of a database on the server; a new one is made beside it */
+/** @param serverUrl URL of a database on the server, next to which a new one is created */
 export async function openBudgetStage(
   serverUrl: string,
   { name, processes, now }: { name: string; processes: number; now: () => number },
@@ -29,7 +29,7 @@ export async function openBudgetStage(
   const admin = new pg.Client({ connectionString: serverUrl });
   await admin.connect();
   await admin.query(`create database ${name}`);
-  // Nothing is simulated of what a disk does.
+  // Disk writes are not part of the simulation.
   await admin.query(`alter database ${name} set synchronous_commit = off`);
   await admin.end();
   url.pathname = `/${name}`;
@@ -64,10 +64,10 @@ export async function openBudgetStage(
     ({ deps, contributions }) => new Map(jobsOf(contributions, deps).map((job) => [job.name, job])),
   );
   const run = async (...names: string[]): Promise<void> => {
-    for (const one of names)
+    for (const jobName of names)
       for (const ofProcess of jobs) {
-        const job = ofProcess.get(one);
-        if (job === undefined || 'start' in job) throw new Error(`there is no job ${one}`);
+        const job = ofProcess.get(jobName);
+        if (job === undefined || 'start' in job) throw new Error(`there is no job ${jobName}`);
         await job.run(() => false);
       }
   };

@@ -1,32 +1,32 @@
 import type { CampaignRules } from '../../src/catalog/rules.ts';
 import type { Payout } from '../../src/catalog/types.ts';
 
-/** A campaign with a limit among users of whom all is known, on a simulated clock. */
+/** A campaign with a limit, and users with known behavior, on a simulated clock. */
 export type BudgetWorld = {
   name: string;
-  /** What it is made of, for a reader who wants to doubt it. */
+  /** Description of the world for skeptical readers. */
   what: string;
   payout: { kind: Payout['kind']; amount: number };
   rules: (startMs: number) => CampaignRules;
   goal?: (startMs: number) => object;
-  /** Hours after midnight (UTC) at which the campaign is made, and the first user asks. */
+  /** Hours after midnight (UTC) at which the campaign is created, and the first user comes. */
   startHour: number;
   seconds: number;
-  /** Seconds between two moments of the simulation: everything of a step happens at once. */
+  /** Step of the simulation in seconds; everything in a step happens at once. */
   stepS: number;
-  /** Processes that answer in turns, on one database. */
+  /** Number of processes that respond in turn, on one database. */
   processes: number;
-  /** Users who ask in a second; parts of one are drawn. */
+  /** Number of users per second; fractions are drawn. */
   asks: (second: number) => number;
   clickRate: number;
-  /** Of clicks. */
+  /** Conversions per click. */
   conversionRate: number;
-  /** Seconds until a click, and from there until a conversion, from a uniform number. */
+  /** Seconds until a click, and from there to a conversion, from a uniform number. */
   clickDelayS: (u: number) => number;
   conversionDelayS: (u: number) => number;
-  /** Part of the limit that the plan has used by a second; absent: there is no plan. */
+  /** Part of the limit that the plan has used by a second; absent without a plan. */
   plan?: (second: number) => number;
-  /** From when on the plan is compared (seconds): before, traffic is learned. */
+  /** Second from which the plan is compared; before it, traffic is learned. */
   plannedFromS?: number;
 };
 
@@ -63,13 +63,13 @@ const budget =
     total_caps: [{ metric: 'budget', per, limit }],
   });
 
-/** So many at the first second, then one each second. */
+/** A number of users in the first second, then one per second. */
 const burst =
   (count: number) =>
   (second: number): number =>
     second === 0 ? count : 1;
 
-/** Two humps, at 9 and at 20 o'clock, and a dead hour from 3 to 4. */
+/** Two peaks, at 9 and at 20 o'clock, and an hour without users from 3 to 4. */
 const humps = (hour: number): number =>
   hour >= 3 && hour < 4 ? 0 : 0.01 + 0.09 * (Math.exp(-((hour - 9) ** 2) / 8) + Math.exp(-((hour - 20) ** 2) / 8));
 

@@ -6,7 +6,7 @@ import { openBudgetStage } from './budget-stage.ts';
 import { type BudgetWorld, budgetWorlds } from './budget-world.ts';
 
 /**
- * Campaigns with budgets, caps and goals, played through the real application on a real database by a simulated clock:
+ * Simulates campaigns with budgets, caps and goals in the real application on a real database with a simulated clock:
  * `npm run bench:money -- budgets`; `npm run bench:money -- budgets humps 3`: worlds whose names match, with 3 seeds.
  */
 const only = process.argv[3] ?? '';
@@ -15,7 +15,7 @@ const seedsOf = ({ plan }: BudgetWorld): number => Number(process.argv[4] ?? (pl
 const amount = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(2));
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Of several seeds the median and the worst, where that is another. */
+/** Median of several seeds, and the worst value if it differs. */
 function spread(values: readonly number[], text: (value: number) => string, isHighBad = true): string {
   const sorted = [...values].sort((a, b) => (isHighBad ? a - b : b - a));
   const [median, worst] = [sorted[Math.floor((sorted.length - 1) / 2)] as number, sorted.at(-1) as number];
@@ -26,19 +26,19 @@ const seconds = (value: number): string => (Number.isFinite(value) ? `${value} s
 
 function rowOf(world: BudgetWorld, runs: readonly BudgetVerdict[]): string {
   const isMoney = world.plan === undefined;
-  const each = (of: (run: BudgetVerdict) => number, text: (value: number) => string = String, isHighBad = true) =>
+  const spreadOf = (of: (run: BudgetVerdict) => number, text: (value: number) => string = String, isHighBad = true) =>
     spread(runs.map(of), text, isHighBad);
   const { limit } = runs[0] as BudgetVerdict;
   const figures = [
     amount(limit),
-    each(({ booked }) => booked, amount, false),
-    each(({ booked }) => booked / limit, percent, false),
-    isMoney ? each(({ booked, unbilled }) => unbilled / (booked + unbilled || 1), percent) : '–',
-    each(({ bookedAtS }) => bookedAtS ?? Number.POSITIVE_INFINITY, seconds),
-    each(({ shown }) => shown),
-    each(({ shownFirst }) => shownFirst),
-    each(({ silenceS }) => silenceS, seconds),
-    isMoney ? '–' : each(({ offPlan }) => offPlan ?? 0, percent),
+    spreadOf(({ booked }) => booked, amount, false),
+    spreadOf(({ booked }) => booked / limit, percent, false),
+    isMoney ? spreadOf(({ booked, unbilled }) => unbilled / (booked + unbilled || 1), percent) : '–',
+    spreadOf(({ bookedAtS }) => bookedAtS ?? Number.POSITIVE_INFINITY, seconds),
+    spreadOf(({ shown }) => shown),
+    spreadOf(({ shownFirst }) => shownFirst),
+    spreadOf(({ silenceS }) => silenceS, seconds),
+    isMoney ? '–' : spreadOf(({ offPlan }) => offPlan ?? 0, percent),
     isMoney ? runs.reduce((sum, { falseEvents }) => sum + falseEvents, 0) : '–',
   ];
   return `| ${[world.name, runs.length, ...figures].join(' | ')} |`;
@@ -62,9 +62,9 @@ try {
       const options = { name: `world_${index}_${seed}`, processes: world.processes, now: () => clock.nowMs };
       const opened = await openBudgetStage(stage.databaseUrl, options);
       try {
-        const found = await playBudget(opened, world, { clock, seed });
-        if (world.goal === undefined && found.booked > found.limit) broken += 1;
-        runs.push(found);
+        const verdict = await playBudget(opened, world, { clock, seed });
+        if (world.goal === undefined && verdict.booked > verdict.limit) broken += 1;
+        runs.push(verdict);
       } finally {
         await opened.close();
       }

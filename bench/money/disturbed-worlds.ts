@@ -4,20 +4,25 @@ import type { Policy } from './policies.ts';
 import { rankingWorlds } from './ranking-worlds.ts';
 import { cpcOffers, paidOffers, uniforms, type World, worldOf } from './world.ts';
 
-/** A world with what a ranking is to reach in its last half. */
+/** A world with the goal of a ranking for its last half. */
 export type DisturbedWorld = World & {
-  /** Value to reach as a share of the best possible; null: a point less than plain Thompson sampling. */
+  /**
+   * Value to reach as a share of the best possible, or null for a percentage point less than plain Thompson sampling.
+   */
   goal: number | null;
-  /** End of the disturbance (milliseconds since the start). */
+  /** End of the disturbance, in milliseconds since the start. */
   endsMs?: number;
-  /** Impressions of the best offer (count) from which on `bestFirst` counts. */
+  /** Number of impressions of the best offer from which `bestFirst` counts. */
   countsAfter?: number;
 };
 
-/** Minute from the end of a disturbance on that a ranking has to recover (milliseconds). */
+/** Time in milliseconds after a disturbance in which a ranking must recover. */
 const recoveryMs = 60_000;
 
-/** Worlds like those in which an earlier ranking lost its best offer. @param answers of the worlds with ten offers */
+/**
+ * Worlds in which an earlier ranking lost its best offer. @param answers number of answers in the worlds with ten
+ * offers
+ */
 export function disturbedWorlds(seed: number, answers = 60_000): DisturbedWorld[] {
   const fromMs = (1000 * answers) / 2 / 100;
   const isIn = (lengthMs: number, atMs: number): boolean => atMs >= fromMs && atMs < fromMs + lengthMs;
@@ -47,7 +52,7 @@ export function disturbedWorlds(seed: number, answers = 60_000): DisturbedWorld[
   ];
 }
 
-/** Numbers 0 to count - 1 in an order drawn by the seed. */
+/** Numbers from 0 to count - 1 in an order drawn by the seed. */
 function shuffled(seed: number, salt: number, count: number): number[] {
   const u = uniforms(seed);
   return Array.from({ length: count }, (_, at) => at).sort((a, b) => u(salt, a) - u(salt, b));
@@ -102,10 +107,10 @@ function conversions(seed: number, answers: number): DisturbedWorld {
 }
 
 export type Measured = {
-  /** Value of the last half, and of what follows a minute after the disturbance, as shares of the best possible. */
+  /** Value of the last half, and of the time from a minute after the disturbance, as shares of the best possible. */
   value: number;
   recovered: number;
-  /** Share of answers with the best offer first, and the longest time without one (seconds). */
+  /** Share of answers with the best offer first, and the longest time without one in seconds. */
   bestFirst: number;
   longestS: number;
 };

@@ -5,7 +5,7 @@ import { engine, type Policy } from './policies.ts';
 import { plainThompson } from './random/policies.ts';
 import type { World } from './world.ts';
 
-/** `npm run bench:money -- disturbed [SEEDS] [FIRST SEED]`: lost and late clicks, pauses, newcomers. */
+/** `npm run bench:money -- disturbed [SEEDS] [FIRST SEED]`: lost and late clicks, pauses, new offers. */
 const [seeds, firstSeed] = [Number(process.argv[3] ?? 3), Number(process.argv[4] ?? 1)];
 const policies: Record<string, (world: World, seed: number) => Policy> = { Perkwire: engine, plain: plainThompson };
 
@@ -23,15 +23,15 @@ function againstUndisturbed(world: DisturbedWorld, seed: number, { recovered }: 
 
 const lines: string[] = [];
 for (const [at, { name, goal, countsAfter }] of disturbedWorlds(1).entries()) {
-  const found: Record<string, Measured[]> = { Perkwire: [], plain: [] };
+  const measured: Record<string, Measured[]> = { Perkwire: [], plain: [] };
   const relative: number[] = [];
   for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
     const world = disturbedWorlds(seed)[at] as DisturbedWorld;
-    for (const [policy, create] of Object.entries(policies)) found[policy]?.push(measure(world, create, seed));
-    relative.push(...againstUndisturbed(world, seed, found.Perkwire?.at(-1) as Measured));
+    for (const [policy, create] of Object.entries(policies)) measured[policy]?.push(measure(world, create, seed));
+    relative.push(...againstUndisturbed(world, seed, measured.Perkwire?.at(-1) as Measured));
   }
-  const valuesOf = (policy: string): number[] => (found[policy] as Measured[]).map(({ value }) => value);
-  const own = found.Perkwire as Measured[];
+  const valuesOf = (policy: string): number[] => (measured[policy] as Measured[]).map(({ value }) => value);
+  const own = measured.Perkwire as Measured[];
   const cells = [
     name,
     countsAfter !== undefined ? 'first 90' : goal === null ? 'plain – 1' : (100 * goal).toFixed(1),

@@ -12,20 +12,20 @@ import { following } from '../../src/learning/versions.ts';
 import { longestTurnMs } from '../../test/support/longest-turn.ts';
 import { uniforms } from './world.ts';
 
-/** What the model of a large catalogue takes, and its next version: `npm run bench:money -- size`. */
+/** Size of the model of a large catalogue, and cost of its next version: `npm run bench:money -- size`. */
 const count = 10_000;
-/** Values of each property: 50 in all. */
+/** Number of values of each property: 50 in total. */
 const values = { device: 3, os: 4, country: 12, hour: 24, weekday: 7 };
-/** Versions that follow, and the pairs that each changes (counts). */
+/** Number of following versions, and of changed pairs in each. */
 const [versions, changedPairs] = [30, 5000];
-/** Versions of other variances after those, which change a fifth of all pairs. */
+/** Number of further versions with other variances, which change a fifth of all pairs. */
 const variances = 5;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const u = uniforms(1);
 
-/** Megabytes in use. */
+/** Used memory in megabytes. */
 async function memoryMb(): Promise<number> {
   for (let at = 0; at < 3; at++) {
     collect();
@@ -40,7 +40,7 @@ function setAt(table: Table, slot: number, salt: number): void {
   setPair(table, slot, u(salt, slot) - 0.5, 0.01 + u(salt + 1, slot));
 }
 
-/** A model in which each offer has an effect of its own for each value. */
+/** Creates a model in which each offer has a separate effect for each value. */
 function createLargeModel(): Model {
   const model = createModel();
   for (const { rates, effects } of [model.click, model.conversion]) {
@@ -55,7 +55,7 @@ function createLargeModel(): Model {
         for (let id = 1; id <= count; id++) setAt(effects.weights, slotOf(effects.weights, feature, id), 2);
       }
     }
-    // Conversions are fewer: effects of clicks alone.
+    // Conversions are rarer, so use only effects of clicks.
     if (rates === model.click.rates) continue;
     effects.priors.clear();
   }
@@ -68,7 +68,7 @@ async function makeVersions(): Promise<Versions> {
   const model = createLargeModel();
   const tables = [model.click, model.conversion].flatMap(({ rates, effects }) => [rates, effects.weights]);
   const pairs = tables.reduce((sum, { size }) => sum + size, 0);
-  const made: Versions = { whole: await packModel(model), changes: [], ofVariances: [], turnsMs: [], pairs };
+  const created: Versions = { whole: await packModel(model), changes: [], ofVariances: [], turnsMs: [], pairs };
   for (let version = 0; version < versions + variances; version++) {
     trackChanges(model);
     const changed = version < versions ? changedPairs : pairs / 5;
@@ -76,15 +76,15 @@ async function makeVersions(): Promise<Versions> {
       const table = tables[at % tables.length] as Table;
       setAt(table, Math.floor(u(20 + version, at) * table.size), 30 + version);
     }
-    if (version < versions) made.changes.push(await packChanges(model));
+    if (version < versions) created.changes.push(await packChanges(model));
     else
-      made.turnsMs.push(
+      created.turnsMs.push(
         await longestTurnMs(async () => {
-          made.ofVariances.push(await packChanges(model));
+          created.ofVariances.push(await packChanges(model));
         }),
       );
   }
-  return made;
+  return created;
 }
 
 const at = (list: readonly number[], share: number): string =>
@@ -95,7 +95,7 @@ const before = await memoryMb();
 let model = await modelOf(1, await unpackVersion(whole));
 const mb = (await memoryMb()) - before;
 
-/** Takes versions over. @returns times, processor times and longest turns of each (milliseconds) */
+/** Applies versions. @returns times, processor times and longest turns of each, in milliseconds */
 async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; used: number[]; turns: number[] }> {
   const [taken, used, turns]: [number[], number[], number[]] = [[], [], []];
   for (const body of bodies) {

@@ -12,8 +12,8 @@ import { engine, learnEveryMs, type Notice, type View, valuesOf } from './polici
 import { type Asker, cpcOffers, uniforms, type World, worldOf } from './world.ts';
 
 /**
- * What another ranking would have earned, as estimated from decisions and clicks, beside the truth:
- * `npm run bench:money -- off-policy`.
+ * Compares the estimated earnings of another ranking, from decisions and clicks, with the true ones: `npm run
+ * bench:money -- off-policy`.
  */
 const deviceWorld = (
   seed: number,
@@ -32,7 +32,9 @@ const deviceWorld = (
   });
 };
 
-/** Phones and desktops prefer other offers: so clearly that the ranking settles, or so little that it never does. */
+/**
+ * Phones and desktops prefer different offers: so clearly that the ranking settles, or so little that it never does.
+ */
 const worldsWith = (seed: number): World[] => [
   deviceWorld(
     seed,
@@ -68,30 +70,33 @@ function sampled(input: DecisionInput): SampledDecisions {
   return step.value;
 }
 
-/** What a ranking shows depends on the model's version and the device alone. */
+/** What a ranking shows depends only on the version of the model and on the device. */
 function createSampled(): (input: DecisionInput, ranking: string) => SampledDecisions {
-  const known = new Map<string, SampledDecisions>();
+  const cache = new Map<string, SampledDecisions>();
   let version = -1;
   return (input, ranking) => {
-    if (input.model.version !== version) known.clear();
+    if (input.model.version !== version) cache.clear();
     version = input.model.version;
-    return getOrInsert(known, `${ranking} ${input.context.device} ${isExploring(input.seed)}`, () => sampled(input));
+    return getOrInsert(cache, `${ranking} ${input.context.device} ${isExploring(input.seed)}`, () => sampled(input));
   };
 }
 
-type Found = { observed: Observed[]; actual: number; other: number };
+type PolicyResult = { observed: Observed[]; actual: number; other: number };
 
-/** Plays a world with the engine; of each answer, what was shown, clicked, and what each other ranking would show. */
-function play(world: World, seed: number): Found[] {
+/**
+ * Plays a world with the engine. Records for each answer what was shown and clicked, and what each other ranking would
+ * show.
+ */
+function play(world: World, seed: number): PolicyResult[] {
   const u = uniforms(seed + 77);
   const policy = engine(world, seed);
   const notices = new Map<number, Notice[]>();
-  const later = (atMs: number, one: Notice): void => {
+  const later = (atMs: number, event: Notice): void => {
     const tick = Math.floor(atMs / learnEveryMs) + 1;
-    getOrInsert(notices, tick, (): Notice[] => []).push(one);
+    getOrInsert(notices, tick, (): Notice[] => []).push(event);
   };
   const sample = createSampled();
-  const found: Found[] = others.map(() => ({ observed: [], actual: 0, other: 0 }));
+  const results: PolicyResult[] = others.map(() => ({ observed: [], actual: 0, other: 0 }));
   let tick = Math.floor(noonMs / learnEveryMs);
   for (let at = 0; at < world.answers; at++) {
     const nowMs = noonMs + (at * 1000) / world.perSecond;
@@ -111,14 +116,14 @@ function play(world: World, seed: number): Found[] {
       view,
       at,
       chance: (salt) => u(salt + 1000 * offer, at),
-      later: (atMs, one) => {
-        if (one.what === 'clicked') isClicked = true;
-        later(atMs, one);
+      later: (atMs, event) => {
+        if (event.what === 'clicked') isClicked = true;
+        later(atMs, event);
       },
     });
     for (const [index, other] of others.entries()) {
       const ofOther = sample(otherwise(input, other), other.ranking);
-      const own = found[index] as Found;
+      const own = results[index] as PolicyResult;
       own.actual += values[offer] as number;
       own.other += values.reduce((sum, value, one) => sum + value * ofOther.ofAny(one + 1, 1), 0);
       const ratio = ofOther.ofAny(offer + 1, 1) / asItWas.ofShown(offer + 1, 1);
@@ -129,7 +134,7 @@ function play(world: World, seed: number): Found[] {
       });
     }
   }
-  return found;
+  return results;
 }
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
@@ -144,11 +149,15 @@ for (const [at, { name }] of worlds.entries())
     const world = worldsWith(seed)[at] as World;
     for (const [index, { observed, actual, other }] of play(world, seed).entries()) {
       const truth = other / actual - 1;
-      const found = estimateOther(observed);
-      const { estimate, low, high } = intervalOf(found);
+      const estimated = estimateOther(observed);
+      const { estimate, low, high } = intervalOf(estimated);
       const offBy = Math.abs((1 + estimate) / (1 + truth) - 1);
       const figures = [percent(truth), percent(estimate), `${percent(low)} to ${percent(high)}`, percent(offBy)];
-      const sample = [Math.round(found.effectiveSessions), percent(found.coverage), found.isEnough ? 'yes' : 'no'];
+      const sample = [
+        Math.round(estimated.effectiveSessions),
+        percent(estimated.coverage),
+        estimated.isEnough ? 'yes' : 'no',
+      ];
       lines.push(`| ${name}, seed ${seed} | ${[others[index]?.ranking, ...figures, ...sample].join(' | ')} |`);
       process.stdout.write(`${lines.at(-1)}\n`);
     }

@@ -4,8 +4,8 @@ import { notice } from './noticing.ts';
 import { learnEveryMs, type Notice, type Policy, topOf, type View, valuesOf } from './policies.ts';
 import { uniforms, type World } from './world.ts';
 
-/** An answer of a run, with the true expected revenue of what it shows and of the best that it could show. */
-export type Answer = {
+/** An answer of a run, with the true expected revenue of what it shows, and of the best that it could show. */
+export type PlayedAnswer = {
   at: number;
   /** Milliseconds since the start. */
   atMs: number;
@@ -15,8 +15,8 @@ export type Answer = {
   possible: number;
 };
 
-/** Plays a world with a policy. @param note is called for each answer. @param from the first answer that is noted */
-export function play(world: World, policy: Policy, seed: number, note: (answer: Answer) => void, from = 0): void {
+/** Plays a world with a policy. @param note is called for each answer @param from first recorded answer */
+export function play(world: World, policy: Policy, seed: number, note: (answer: PlayedAnswer) => void, from = 0): void {
   const u = uniforms(seed + 77);
   const notices = new Map<number, Notice[]>();
   let tick = 0;
@@ -42,20 +42,20 @@ export function play(world: World, policy: Policy, seed: number, note: (answer: 
     }
     for (const [k, offer] of chosen.entries()) {
       const view: View = { offer, position: k + 1, asker, atMs: noonMs + atMs };
-      const later = (eventMs: number, one: Notice): void => {
+      const later = (eventMs: number, event: Notice): void => {
         const sinceMs = eventMs - noonMs;
         const knownMs = world.knownAtMs?.(sinceMs, at) ?? sinceMs;
-        getOrInsert(notices, Math.floor(knownMs / learnEveryMs) + 1, (): Notice[] => []).push(one);
+        getOrInsert(notices, Math.floor(knownMs / learnEveryMs) + 1, (): Notice[] => []).push(event);
       };
       notice({ world, view, at, chance: (salt) => u(salt + 10 * k + 1000 * offer, at), later });
     }
   }
 }
 
-/** Value of the last half of a run as a share of the best possible. */
+/** Value of the last half of a run, as a share of the best possible. */
 export function lastHalfOf(world: World, policy: Policy, seed: number): number {
   let [earned, possible] = [0, 0];
-  const note = (answer: Answer): void => {
+  const note = (answer: PlayedAnswer): void => {
     earned += answer.earned;
     possible += answer.possible;
   };

@@ -8,39 +8,39 @@ import { propertiesOf } from '../../src/learning/properties.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';
 import type { Asker, World } from './world.ts';
 
-/** An offer that was shown. */
+/** A shown offer. */
 export type View = { offer: number; position: number; asker: Asker; atMs: number };
 
-/** What is noticed: an offer was seen, a click, a conversion. `outcome`: that of a view, also where no click comes. */
+/** An observed event: an offer was seen, a click, a conversion. `outcome`: result of a view, even without a click. */
 export type Notice =
   | { what: 'seen' | 'clicked' | 'converted'; view: View; atMs: number; delayMs: number }
   | { what: 'outcome'; view: View; isClick: boolean };
 
-/** A way to order offers. */
+/** A ranking of offers. */
 export type Policy = {
-  /** Offers, best first, of those from 0 that take part. */
+  /** Returns offers from 0, best first, from those that are present. */
   choose: (asker: Asker, isPresent: (offer: number) => boolean, at: number, nowMs: number) => readonly number[];
-  /** Called each two seconds with what was noticed since. */
+  /** Called every two seconds with the events since the last call. */
   learn: (notices: readonly Notice[], nowMs: number) => void;
 };
 
-/** What the engine decides of, for the same answer as `choose`. */
+/** Input of the engine's decision for the same answer as `choose`. */
 type InputOf = (...asked: Parameters<Policy['choose']>) => DecisionInput;
 
-/** How often policies learn (milliseconds). */
+/** Interval at which policies learn, in milliseconds. */
 export const learnEveryMs = 2000;
 
-/** A fit waits for 2 % more rows, but no longer than this (milliseconds). */
+/** A fit waits for 2 % more rows, but at most this long (milliseconds). */
 const longestPauseMs = 10_000;
 
-/** The engine: its own code decides and learns; only the database is left out. */
+/** The engine with its own code for decisions and learning, but without a database. */
 export function engine(world: World, seed: number): Policy & { inputOf: InputOf; fits: Fits } {
   const publishers = new Map<number, Publisher>();
   const publisherOf = (isPresent: (offer: number) => boolean): Publisher => {
     const present = world.offers.filter((_, at) => isPresent(at));
-    const known = publishers.get(present.length) ?? publisherWith(present);
-    publishers.set(present.length, known);
-    return known;
+    const publisher = publishers.get(present.length) ?? publisherWith(present);
+    publishers.set(present.length, publisher);
+    return publisher;
   };
   let model: Model = createModel();
   const fits = createFits();
@@ -100,7 +100,7 @@ export const uniform = (world: World, seed: number): Policy => ({
   learn: () => {},
 });
 
-/** True revenue of an impression of each offer on the first position. */
+/** True revenue of an impression of each offer in the first position. */
 export const valuesOf = (world: World, asker: Asker, at: number): number[] =>
   world.offers.map(({ campaign: { payout } }, offer) => {
     const amount = payout.amountMicros / 1_000_000;
@@ -109,10 +109,12 @@ export const valuesOf = (world: World, asker: Asker, at: number): number[] =>
     return payout.kind === 'cpc' ? clicks : clicks * world.conversionRate(offer);
   });
 
-/** The offers of the highest values. */
+/** Offers with the highest values. */
 export function topOf(values: readonly number[], isPresent: (offer: number) => boolean, count: number): number[] {
   const present = values.map((_, offer) => offer).filter(isPresent);
   if (count === 1)
-    return [present.reduce((top, one) => ((values[one] as number) > (values[top] as number) ? one : top))];
+    return [
+      present.reduce((top, candidate) => ((values[candidate] as number) > (values[top] as number) ? candidate : top)),
+    ];
   return present.sort((a, b) => (values[b] as number) - (values[a] as number)).slice(0, count);
 }

@@ -2,7 +2,7 @@ import type { Payout } from '../../src/catalog/types.ts';
 import { pays } from '../../test/decision/support.ts';
 import { type Asker, cpcOffers, logistic, paidOffers, uniforms, type World, worldOf } from './world.ts';
 
-/** Worlds in which nothing but the order of offers decides. */
+/** Worlds in which only the order of offers matters. */
 export const rankingWorlds = (seed: number): World[] => [
   twoDevices(seed),
   attributes(seed, {
@@ -114,7 +114,7 @@ function attributes(
   });
 }
 
-/** Two attributes of which neither says anything alone. */
+/** Two attributes that are only informative in combination. */
 function pairs(seed: number): World {
   const u = uniforms(seed);
   const bit = (asker: Asker, key: string): boolean => asker.custom.get(key) === '1';
@@ -127,7 +127,9 @@ function pairs(seed: number): World {
   });
 }
 
-/** An offer that is 25 % better than the best comes late; answers have two places, the second seen half as often. */
+/**
+ * An offer that is 25 % better than the best appears late; answers have two positions, the second seen half as often.
+ */
 const newcomer = (seed: number): World => {
   const rates = [0.06, 0.05, 0.04, 0.075];
   void seed;

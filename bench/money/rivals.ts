@@ -4,7 +4,7 @@ import type { Asker, World } from './world.ts';
 
 type Counts = { impressions: number; clicks: number; conversions: number };
 
-/** Revenue of an impression from rates. */
+/** Revenue of an impression, computed from rates. */
 function revenueOf(world: World, offer: number, click: number, conversion: number): number {
   const payout = world.offers[offer]?.campaign.payout;
   const amount = (payout?.amountMicros ?? 0) / 1_000_000;
@@ -27,7 +27,7 @@ function counting(world: World): { counts: Counts[]; learn: Policy['learn'] } {
   };
 }
 
-/** The best average so far; 10 % of answers at random. */
+/** Best average so far, with 10 % of the answers at random. */
 export function greedy(world: World, seed: number): Policy {
   const { counts, learn } = counting(world);
   return {
@@ -45,8 +45,8 @@ export function greedy(world: World, seed: number): Policy {
 }
 
 /**
- * Thompson sampling without context, as Perkwire ranked before: Beta posteriors of an offer, shrunk to its category's
- * other offers, counted twice; 100 impressions of warm-up; 1 % of answers at random; blind to positions.
+ * Thompson sampling without context, as in an earlier ranking: Beta posteriors of an offer, shrunk to the other offers
+ * of its category, counted twice; 100 impressions of warm-up; 1 % of the answers at random; no position effects.
  */
 export function withoutContext(world: World, seed: number): Policy {
   const { counts, learn } = counting(world);
@@ -97,8 +97,8 @@ export function withoutContext(world: World, seed: number): Policy {
 }
 
 /**
- * A logistic Thompson sampler for each offer, with all attributes and the whole covariance (a step of Newton's method
- * for each outcome). It is told of each outcome when the click would have come, even where none comes. For clicks only.
+ * A logistic Thompson sampler for each offer, with all attributes and the whole covariance (a Newton step for each
+ * outcome). It learns each outcome when the click would have come, even without one. Only for clicks.
  */
 export function logisticPerOffer(world: World, seed: number): Policy {
   const columns = new Map<string, number>([['', 0]]);
@@ -107,13 +107,13 @@ export function logisticPerOffer(world: World, seed: number): Policy {
       ...asker.custom,
       ...['device', 'os', 'platform'].map((key) => [key, asker[key as 'device'] ?? null]),
     ];
-    const found = texts.flatMap(([key, value]) => {
+    const columnsOfTexts = texts.flatMap(([key, value]) => {
       if (value === null) return [];
       const text = `${key}=${value}`;
       if (!columns.has(text)) columns.set(text, columns.size);
       return [columns.get(text) as number];
     });
-    return [0, ...found];
+    return [0, ...columnsOfTexts];
   };
   const size = sizeOf(world);
   const models = world.offers.map(() => {
@@ -167,7 +167,7 @@ export function logisticPerOffer(world: World, seed: number): Policy {
   };
 }
 
-/** Columns of a world's attributes. */
+/** Number of columns of a world's attributes. */
 function sizeOf(world: World): number {
   const texts = new Set<string>();
   for (let at = 0; at < world.answers; at++) {

@@ -6,8 +6,8 @@ import { greedy, logisticPerOffer, withoutContext } from './rivals.ts';
 import type { World } from './world.ts';
 
 /**
- * Seeded worlds of which the truth is known: what each way of ranking earns in them, as a share of the best possible.
- * `npm run bench:money -- 3 devices Perkwire`: with 3 seeds, worlds and rankings of these names.
+ * Seeded worlds with known truth: earnings of each ranking, as a share of the best possible. `npm run bench:money -- 3
+ * devices Perkwire`: with 3 seeds, worlds and rankings of these names.
  */
 const seeds = Number(process.argv[2] ?? 1);
 const only = process.argv[3] ?? '';
@@ -21,10 +21,10 @@ const policies: Record<string, (world: World, seed: number) => Policy> = {
   Perkwire: engine,
 };
 
-/** Parts of a run that are told apart (count). */
+/** Number of parts of a run. */
 const parts = 10;
 
-/** Answers of which the share says how fast a ranking learns (count), and the share that is to be reached. */
+/** Number of answers in a window that shows how fast a ranking learns, and the share to reach. */
 const [window, reached] = [500, 0.9];
 
 type Run = {
@@ -57,7 +57,7 @@ function runOf(world: World, policy: Policy, seed: number): Run {
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Answers from one on until the next ones earn enough, in the mean of runs; null: they never do. */
+/** Number of answers until the next ones earn enough, in the mean of runs; null if they never do. */
 function answersUntilReached(runs: readonly Run[], from: number): number | null {
   const first = Math.floor(from / window);
   const count = (runs[0] as Run).windows.length;

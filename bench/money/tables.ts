@@ -19,15 +19,15 @@ import { cpcOffers, uniforms, type World, worldOf } from './world.ts';
  */
 const folder = process.argv[3] ?? '.';
 const [seeds, only] = [Number(process.argv[4] ?? 2), process.argv[6] ?? ''];
-/** Answers of a run (count); a shorter table is played several times, each time in another order. */
+/** Number of answers of a run; a shorter table is repeated, each time in another order. */
 const rounds = Number(process.argv[5] ?? 20_000);
 
-/** Groups that the numbers of a column are cut into, of about as many rows each (count). */
+/** Maximum number of groups into which the numbers of a column are split, of about equal size. */
 const maxBins = 8;
 
-type Row = { label: string; custom: Map<string, string> };
+type TableRow = { label: string; custom: Map<string, string> };
 
-function readTable(path: string): Row[] {
+function readTable(path: string): TableRow[] {
   const [head = '', ...lines] = readFileSync(path, 'utf8').trim().split('\n');
   const cells = lines.map((line) => line.split(','));
   const columns = head.split(',').map((_, at) => textsOf(cells.map((row) => row[at] as string)));
@@ -42,7 +42,7 @@ function readTable(path: string): Row[] {
   }));
 }
 
-/** Values as an app would send them: numbers by the group that they are in. */
+/** Values as an app would send them: numbers are replaced by their group. */
 function textsOf(values: readonly string[]): readonly string[] {
   const numbers = values.filter((value) => value !== 'NA').map(Number);
   if (numbers.some(Number.isNaN) || new Set(numbers).size <= maxBins) return values;
@@ -56,13 +56,13 @@ function textsOf(values: readonly string[]): readonly string[] {
   );
 }
 
-const labelsOf = (rows: readonly Row[]): string[] => [...new Set(rows.map(({ label }) => label))].sort();
+const labelsOf = (rows: readonly TableRow[]): string[] => [...new Set(rows.map(({ label }) => label))].sort();
 
-/** @param rates click rates of an offer that is the row's class, and of any other */
-function tableWorld(rows: readonly Row[], rates: readonly [number, number], seed: number): World {
+/** @param rates click rates of the offer of the row's class, and of any other */
+function tableWorld(rows: readonly TableRow[], rates: readonly [number, number], seed: number): World {
   const labels = labelsOf(rows);
   const u = uniforms(seed);
-  const order: Row[] = [];
+  const order: TableRow[] = [];
   for (let pass = 0; order.length < rounds; pass++)
     order.push(
       ...rows
@@ -75,8 +75,8 @@ function tableWorld(rows: readonly Row[], rates: readonly [number, number], seed
     what: '',
     answers: rounds,
     offers: cpcOffers(labels.length),
-    asker: (at) => ({ custom: (order[at] as Row).custom }),
-    clickRate: (offer, _asker, at) => rates[(order[at] as Row).label === labels[offer] ? 0 : 1],
+    asker: (at) => ({ custom: (order[at] as TableRow).custom }),
+    clickRate: (offer, _asker, at) => rates[(order[at] as TableRow).label === labels[offer] ? 0 : 1],
   });
 }
 
@@ -87,7 +87,7 @@ const policies: Record<string, (world: World, seed: number) => Policy> = {
   Perkwire: engine,
 };
 
-/** Share of answers of the last half with the right offer. */
+/** Share of answers of the last half with the correct offer. */
 function rightOf(world: World, policy: Policy, seed: number): number {
   let right = 0;
   play(

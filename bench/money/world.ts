@@ -3,41 +3,41 @@ import { uniform } from '../../src/decision/random.ts';
 import type { DecisionContext } from '../../src/decision/types.ts';
 import { campaignOf, offersOf, pays } from '../../test/decision/support.ts';
 
-/** A user who asks: properties of the request. */
+/** A requesting user: properties of the request. */
 export type Asker = Partial<DecisionContext> & { custom: ReadonlyMap<string, string> };
 
-/** A seeded world of which all is known: who asks, and what they would do. */
+/** A seeded world with known truth: its users, and their behavior. */
 export type World = {
   name: string;
-  /** What it is made of, for a reader who wants to doubt it. */
+  /** Description of the world for skeptical readers. */
   what: string;
   answers: number;
   perSecond: number;
   offers: readonly Offer[];
-  /** Offers of an answer. */
+  /** Number of offers in an answer. */
   positions: number;
-  /** How likely an offer at a position is looked at; the first is 1. */
+  /** Probability that an offer at a position is seen; 1 for the first. */
   examination: readonly number[];
   asker: (at: number) => Asker;
-  /** True click rate of an offer (from 0) that is looked at, and conversion rate of its clicks. */
+  /** True click rate of an offer (from 0) that is seen, and conversion rate of its clicks. */
   clickRate: (offer: number, asker: Asker, at: number) => number;
   conversionRate: (offer: number) => number;
-  /** Seconds until a click, and from there until a conversion, from a uniform number. */
+  /** Seconds until a click, and from there to a conversion, from a uniform number. */
   clickDelayS: (u: number) => number;
   conversionDelayS: (u: number) => number;
-  /** The first answer in which an offer takes part. */
+  /** First answer in which an offer takes part. */
   startsAt: (offer: number) => number;
-  /** The answer from which on rates are others; undefined: they stay. */
+  /** Answer from which the rates change; undefined if they don't. */
   changesAt?: number;
-  /** Whether a click is lost, by its time (milliseconds since the start, as in what follows). */
+  /** Whether a click is lost, by its time (milliseconds since the start, as below). */
   isLost?: (offer: number, atMs: number) => boolean;
-  /** When an event of an answer is known. */
+  /** Time when an event of an answer becomes known. */
   knownAtMs?: (atMs: number, at: number) => number;
   /** Whether the learner pauses. */
   isPaused?: (atMs: number) => boolean;
 };
 
-/** A stream of uniform numbers: one for each purpose (`salt`) and each count. */
+/** A stream of uniform numbers, separate for each purpose (`salt`). */
 export const uniforms =
   (seed: number) =>
   (salt: number, at: number): number =>
@@ -50,13 +50,13 @@ const exponential =
   (u: number): number =>
     -meanS * Math.log(1 - u);
 
-/** Offers of campaigns of their own, of advertisers and categories of their own unless said. */
+/** Offers of separate campaigns, advertisers and categories by default. */
 export const paidOffers = (payouts: readonly Payout[]): Offer[] =>
   offersOf(...payouts.map((payout, at) => campaignOf(at + 1, { payout, category: `c${at % 5}` })));
 
 export const cpcOffers = (count: number): Offer[] => paidOffers(Array.from({ length: count }, () => pays('cpc', 1)));
 
-/** A world of which only what differs is said. */
+/** Creates a world from its differences to the default. */
 export const worldOf = (over: Pick<World, 'name' | 'what' | 'offers' | 'clickRate'> & Partial<World>): World => ({
   answers: 20_000,
   perSecond: 100,

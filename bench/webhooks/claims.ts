@@ -22,17 +22,16 @@ type Load = { rows: number; claims: number; blocked: number };
 const healthy = 200;
 const lookEvery = 10;
 const warmUp = 20;
-/** As `WORKER_CONCURRENCY` has it. */
+/** Equals `WORKER_CONCURRENCY`. */
 const slots = 512;
-/** While the disk still writes what was put in, it is what would be measured (milliseconds). */
+/** Pause in milliseconds until the disk has written the seeded rows, so that these writes are not measured. */
 const calmMs = 8000;
 
 /**
- * How long a claim takes with `rows` deliveries waiting, half of them for `blocked` endpoints with an open breaker, the
- * others for 200 in good standing, in as many partitions as there are after a month. The claims are those of a worker
- * with its 512 slots free; the calls end at once, outside the measurement, and what they leave behind in the tables
- * stays: the queue is not vacuumed. `commit` is a transaction of one row beside each claim: what the disk takes by
- * itself.
+ * Duration of a claim with `rows` waiting deliveries, half of them for `blocked` endpoints with an open breaker, the
+ * others for 200 healthy endpoints, in as many partitions as there are after a month. The claims are those of a worker
+ * with 512 free slots; the calls end at once, outside of the measurement, and their dead rows stay in the tables: the
+ * queue is not vacuumed. `commit` is a transaction of one row after each claim, which shows the cost of the disk.
  */
 export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load): Promise<ClaimResult> {
   await stage.pool.query('select create_day_partitions(current_date - 30, current_date + 7)');
@@ -66,8 +65,10 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
     });
     if (turn >= 0) times.push(tookMs);
     claimed += found.length;
-    await pool.query('delete from delivery_queue where delivery_id = any($1)', [found.map((one) => one.deliveryId)]);
-    for (const one of found) scheduler.release(one);
+    await pool.query('delete from delivery_queue where delivery_id = any($1)', [
+      found.map((delivery) => delivery.deliveryId),
+    ]);
+    for (const delivery of found) scheduler.release(delivery);
     commits.push(await timed(() => pool.query('insert into bench_commit values ($1)', [turn])));
   }
   await pool.end();

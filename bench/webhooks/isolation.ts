@@ -20,7 +20,7 @@ const payload = JSON.stringify({
 });
 const tickMs = 50;
 
-/** 200 endpoints, one delivery a second each, of which none, half or nine in ten never answer. */
+/** Runs 200 endpoints with one delivery per second each, of which none, half, or nine in ten never respond. */
 export async function benchHanging(stage: Stage, seconds: number): Promise<IsolationResult[]> {
   const results: IsolationResult[] = [];
   for (const share of [0, 0.5, 0.9]) {
@@ -32,7 +32,7 @@ export async function benchHanging(stage: Stage, seconds: number): Promise<Isola
   return results;
 }
 
-/** 99 endpoints with one delivery a second each, without and beside one that gets many at once. */
+/** Runs 99 endpoints with one delivery per second each, with and without one that gets many at once. */
 export async function benchBurst(
   stage: Stage,
   { burst, seconds }: { burst: number; seconds: number },
@@ -46,7 +46,7 @@ export async function benchBurst(
   return [alone, judge(alone, `99 endpoints beside one with ${burst.toLocaleString('en')} at once`, beside)];
 }
 
-/** Healthy p99 may be a quarter more than in the first run, and 50 ms. */
+/** Healthy p99 may exceed that of the first run by a quarter, and by 50 ms. */
 function judge(first: IsolationResult | undefined, what: string, delays: readonly number[]): IsolationResult {
   const { p50Ms, p99Ms } = percentiles(delays);
   const boundMs = first === undefined ? p99Ms : Math.max(1.25 * first.p99Ms, first.p99Ms + 50);
@@ -56,8 +56,8 @@ function judge(first: IsolationResult | undefined, what: string, delays: readonl
 type Load = { endpoints: number; hanging: number; burst: number; seconds: number };
 
 /**
- * A worker with nothing known of its endpoints, from its first second. @returns due → start of the calls to healthy
- * endpoints, milliseconds
+ * Runs a worker without knowledge of its endpoints, from its first second. @returns delays from due time to the start
+ * of calls to healthy endpoints, in milliseconds
  */
 async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }: Load): Promise<number[]> {
   const receiver = await startBenchReceiver();
@@ -75,12 +75,12 @@ async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }:
     const startMs = performance.now();
     let sent = 0;
     while (performance.now() - startMs < seconds * 1000) {
-      const wanted = Math.floor(((performance.now() - startMs) / 1000) * (endpoints - first));
-      if (wanted > sent)
+      const expected = Math.floor(((performance.now() - startMs) / 1000) * (endpoints - first));
+      if (expected > sent)
         await producer.add(
-          Array.from({ length: wanted - sent }, (_, index) => job(first + ((sent + index) % (endpoints - first)))),
+          Array.from({ length: expected - sent }, (_, index) => job(first + ((sent + index) % (endpoints - first)))),
         );
-      sent = Math.max(sent, wanted);
+      sent = Math.max(sent, expected);
       await new Promise((resolve) => setTimeout(resolve, tickMs));
     }
     await flood;

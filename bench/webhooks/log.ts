@@ -13,15 +13,15 @@ const calls = 25;
 const limitMs = 50;
 
 /**
- * How long the first page of the delivery log takes over HTTP, for every filter, with `rows` deliveries in 30
- * partitions. The first call of each is left out.
+ * Duration of the first page of the delivery log over HTTP, for every filter, with `rows` deliveries in 30 partitions.
+ * The first call of each is excluded.
  */
 export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]> {
   const publisherId = await seedLog(stage.pool, rows);
   return measureLog(stage, publisherId);
 }
 
-/** The slowest filters, and how many of all are slow. */
+/** Slowest filters, and the number of slow ones. */
 export function logTable(results: readonly LogResult[]): string {
   const slowest = results.toSorted((a, b) => b.p95Ms - a.p95Ms).slice(0, 12);
   const slow = results.filter(({ p95Ms }) => p95Ms > limitMs).length;
@@ -36,8 +36,8 @@ export function logTable(results: readonly LogResult[]): string {
 }
 
 /**
- * Two thirds belong to one publisher, over four endpoints: many, some, few and none that failed lately. The indexes are
- * made after the rows, which is quicker.
+ * Two thirds belong to one publisher, on four endpoints: many, some, few, and none that failed recently. Indexes are
+ * created after the rows, which is faster.
  */
 async function seedLog(pool: pg.Pool, rows: number): Promise<number> {
   const publisherId = await prepareLog(pool);
@@ -70,7 +70,7 @@ async function dropIndexes(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ definition }) => definition);
 }
 
-/** One day's share. Only on the oldest days anything failed or was held; the user `often` has one in a hundred. */
+/** Seeds one day. Only the oldest days have failed or held deliveries; 1 % belong to the user `often`. */
 async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
   await pool.query(
     `with made as (
@@ -110,7 +110,7 @@ async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: nu
   );
 }
 
-/** 100,000 wait, most of them for one endpoint. */
+/** Leaves 100,000 deliveries waiting, most of them for one endpoint. */
 async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
   await pool.query(
     `with waiting as (
@@ -161,7 +161,7 @@ async function measure(origin: string, filter: string): Promise<LogResult> {
   return { filter, found, p50Ms, p95Ms };
 }
 
-/** Each filter alone, in pairs, and with values that nothing matches. */
+/** Filters by themselves, in pairs, and with values that nothing matches. */
 async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> {
   const { rows: endpoints } = await pool.query<{ id: number; event: string }>(
     'select id, event from webhook_endpoints where publisher_id = $1',
@@ -175,7 +175,8 @@ async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> 
     'select session_id from deliveries where publisher_id <> $1 and day = current_date - 20 limit 1',
     [publisherId],
   );
-  const endpointOf = (event: string): string => `endpoint=${endpoints.find((one) => one.event === event)?.id}`;
+  const endpointOf = (event: string): string =>
+    `endpoint=${endpoints.find((endpoint) => endpoint.event === event)?.id}`;
   const dayText = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
   const places = [
     'event=usp.selection',
@@ -198,7 +199,7 @@ async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> 
     groups.slice(index + 1).flatMap((other) => group.flatMap((a) => other.map((b) => `${a}&${b}`))),
   );
   const triples = states.flatMap((state) =>
-    times.flatMap((time) => ['pub_user_id=often', 'event=offer_removed'].map((one) => `${one}&${state}&${time}`)),
+    times.flatMap((time) => ['pub_user_id=often', 'event=offer_removed'].map((filter) => `${filter}&${state}&${time}`)),
   );
   return ['', 'limit=200', ...groups.flat(), ...pairs, ...triples];
 }

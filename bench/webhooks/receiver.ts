@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Answers at once below `/ok`, and never below `/hang`. */
+/** A receiver that responds at once below `/ok`, and never below `/hang`. */
 export type BenchReceiver = {
   okUrl: (index: number) => string;
   hangUrl: (index: number) => string;
-  /** Calls answered so far. */
+  /** Number of calls with a response so far. */
   count: () => number;
-  /** Resolves when that many were answered. @throws after `limitMs` */
+  /** Resolves when that many calls had a response. @throws after `limitMs` */
   reach: (count: number, limitMs: number) => Promise<void>;
   close: () => void;
 };
@@ -30,12 +30,12 @@ export async function startBenchReceiver(): Promise<BenchReceiver> {
     okUrl: (index) => `${origin}/ok/${index}`,
     hangUrl: (index) => `${origin}/hang/${index}`,
     count: () => count,
-    reach: (wanted, limitMs) =>
+    reach: (target, limitMs) =>
       new Promise((resolve, reject) => {
-        if (count >= wanted) return resolve();
-        const timer = setTimeout(() => reject(new Error(`${count} of ${wanted} arrived in time`)), limitMs);
+        if (count >= target) return resolve();
+        const timer = setTimeout(() => reject(new Error(`${count} of ${target} arrived in time`)), limitMs);
         waiting = {
-          count: wanted,
+          count: target,
           resolve: () => {
             clearTimeout(timer);
             waiting = null;

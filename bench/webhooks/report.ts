@@ -10,8 +10,8 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
 }
 
 /**
- * Prints what a part measured and, at full scale, puts it in the place of the part's section in the results; `titles`
- * gives the order.
+ * Prints the results of a part and, at full scale, replaces the part's section in the results; `titles` defines the
+ * order.
  */
 export async function keepSection(
   title: string,
@@ -31,10 +31,10 @@ export async function keepSection(
   process.stdout.write(`${section}\n`);
   if (scale < 1) return;
   const before = (await readFile(file, 'utf8').catch(() => '')).split(/^(?=## )/m).slice(1);
-  const sections = titles.flatMap((one) =>
-    one === title
+  const sections = titles.flatMap((sectionTitle) =>
+    sectionTitle === title
       ? [section]
-      : before.filter((old) => old.startsWith(`## ${one}\n`)).map((old) => `${old.trimEnd()}\n`),
+      : before.filter((old) => old.startsWith(`## ${sectionTitle}\n`)).map((old) => `${old.trimEnd()}\n`),
   );
   await mkdir(new URL('.', file), { recursive: true });
   await writeFile(file, ['# bench:webhooks\n', ...sections].join('\n'));

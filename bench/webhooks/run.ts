@@ -11,10 +11,10 @@ import { benchThroughput } from './throughput.ts';
 /*
  * npm run bench:webhooks -- [parts] [scale]
  *
- * parts: any of throughput, hanging, burst, claims, log (comma list; default all). scale: 1 is the whole measurement,
- * 0.1 a short look.
- * Each part has a database of its own, fsync on. The rivals are installed at the first use, from their own lock file.
- * At scale 1 each part replaces its section of bench/results/webhooks.md.
+ * parts: any of throughput, hanging, burst, claims, log (comma-separated; default all). scale: 1 is the full
+ * measurement, 0.1 a short one.
+ * Each part has its own database, with fsync on. The rivals are installed on first use, from their own lock file. At
+ * scale 1 each part replaces its section of bench/results/webhooks.md.
  */
 const ms = (value: number): string => value.toFixed(1);
 const scale = Number(process.argv[3] ?? 1);
@@ -34,11 +34,11 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
       const results = await benchThroughput(stage, Math.round(20_000 * scale));
       return tableOf(
         ['System', 'webhooks per second', 'idle p50 ms', 'idle p99 ms'],
-        results.map((one) => [
-          one.name,
-          Math.round(one.perS).toLocaleString('en'),
-          ms(one.idleP50Ms),
-          ms(one.idleP99Ms),
+        results.map((result) => [
+          result.name,
+          Math.round(result.perS).toLocaleString('en'),
+          ms(result.idleP50Ms),
+          ms(result.idleP99Ms),
         ]),
       );
     },
@@ -88,13 +88,13 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
 const isolationTable = (results: readonly IsolationResult[]): string =>
   tableOf(
     ['Load', 'calls', 'p50 ms', 'p99 ms', 'may be', ''],
-    results.map((one) => [
-      one.what,
-      String(one.calls),
-      ms(one.p50Ms),
-      ms(one.p99Ms),
-      ms(one.boundMs),
-      one.ok ? 'ok' : 'too late',
+    results.map((result) => [
+      result.what,
+      String(result.calls),
+      ms(result.p50Ms),
+      ms(result.p99Ms),
+      ms(result.boundMs),
+      result.ok ? 'ok' : 'too late',
     ]),
   );
 

@@ -9,11 +9,11 @@ import { pgBoss } from './systems/pg-boss.ts';
 import type { Job } from './systems/types.ts';
 
 /*
- * The worker of another system, in a process of its own: `worker.ts <name> <databaseUrl> <concurrency>`. It sends with
- * Perkwire's sender and signature, and writes one log row per call, as Perkwire does.
+ * Worker of another system in a separate process: `worker.ts <name> <databaseUrl> <concurrency>`. It uses Perkwire's
+ * sender and signature, and writes one log row per call, like Perkwire.
  */
 const [name = '', databaseUrl = '', concurrency = '64'] = process.argv.slice(2);
-const system = [pgBoss, graphileWorker, bullmq].find((one) => one.name === name);
+const system = [pgBoss, graphileWorker, bullmq].find((candidate) => candidate.name === name);
 if (system === undefined) throw new Error(`there is no "${name}"`);
 
 const sender = createSender({

@@ -35,10 +35,10 @@ const settings = {
  * reconnect by themselves, and otherwise uses any port.
  */
 export async function launch(cluster: Cluster, fixedPort?: number): Promise<Server> {
-  let wanted = await lastPort(cluster);
+  let preferredPort = await lastPort(cluster);
   for (let attempt = 1; ; attempt += 1) {
     const logStart = await rotateLog(cluster.logFile);
-    const port = fixedPort ?? (await freePort(wanted));
+    const port = fixedPort ?? (await freePort(preferredPort));
     const child = await spawnServer(cluster, port);
     const isAlive = async () => child.exitCode === null && child.signalCode === null;
     const answer = await waitUntilReady({ port, password: cluster.password }, isAlive, readyLimitMs);
@@ -47,7 +47,7 @@ export async function launch(cluster: Cluster, fixedPort?: number): Promise<Serv
     const isPortTaken = portError.test(tail);
     if (answer !== 'exited' || attempt >= attempts || !(isPortTaken || leftoverError.test(tail)))
       throw startError(child, answer, tail);
-    if (isPortTaken) wanted = 0;
+    if (isPortTaken) preferredPort = 0;
     await sleep(retryMs);
   }
 }

@@ -3,8 +3,8 @@ import { type Policy, topOf } from '../policies.ts';
 import type { World } from '../world.ts';
 
 /**
- * Thompson sampling by offer: Beta posteriors of clicks among impressions, and of conversions among clicks. One success
- * at the pooled rate of all offers is the prior.
+ * Thompson sampling by offer: Beta posteriors of clicks per impression, and of conversions per click. The prior is one
+ * success at the pooled rate of all offers.
  */
 export function plainThompson(world: World, seed: number): Policy {
   const counts = world.offers.map(() => ({ seen: 0, clicked: 0, converted: 0 }));

@@ -2,17 +2,17 @@ import { normalQuantile } from '../../../src/decision/random.ts';
 import { pays } from '../../../test/decision/support.ts';
 import { type Asker, logistic, paidOffers, uniforms, type World, worldOf } from '../world.ts';
 
-/** A world with what the report says of it. */
+/** A world with its groups in the report. */
 export type RandomWorld = World & {
   groups: string[];
-  /** Attributes of users (count). */
+  /** Number of attributes of users. */
   keys: number;
 };
 
-/** Answers of a world (count): enough to see learning, few enough to play hundreds of worlds. */
+/** Maximum number of answers in a world: enough to see learning, few enough to play hundreds of worlds. */
 const maxAnswers = 20_000;
 
-/** What a second process knows later than the first (milliseconds): its events are written and read another time. */
+/** Delay, in milliseconds, with which a second process learns of events, because they are written and read again. */
 const secondProcessMs = 3000;
 
 /** Draws a world from broad priors; equal seeds give equal worlds. */

@@ -29,7 +29,7 @@ async function open(databaseUrl: string): Promise<Queue> {
   return opened;
 }
 
-/** With its PostgreSQL backend. */
+/** BullMQ with its PostgreSQL backend. */
 export const bullmq: Rival = {
   name: 'bullmq 6.7.0 (PostgreSQL)',
   prepare: async (databaseUrl) => (await open(databaseUrl)).close(),

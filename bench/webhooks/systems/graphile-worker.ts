@@ -19,7 +19,7 @@ type Module = {
 
 const task = 'webhook';
 
-/** With its local queue and batched completion, which its documentation names as the fastest. */
+/** graphile-worker with its local queue and batched completion, the fastest options according to its documentation. */
 export const graphileWorker: Rival = {
   name: 'graphile-worker 0.17.3',
   prepare: async (connectionString) => {

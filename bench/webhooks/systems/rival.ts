@@ -3,6 +3,6 @@ import { pathToFileURL } from 'node:url';
 
 const fromRivals = createRequire(new URL('../../rivals/package.json', import.meta.url));
 
-/** A package of `bench/rivals`, which is installed on demand. The caller says what it uses of it. */
+/** Imports a package of `bench/rivals`, which is installed on demand. The caller declares the used types. */
 export const importRival = async <Module>(name: string): Promise<Module> =>
   (await import(pathToFileURL(fromRivals.resolve(name)).href)) as Module;

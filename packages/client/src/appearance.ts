@@ -5,25 +5,28 @@
  */
 export type WebFont = {
   family: string;
-  /** A woff2 file. */
+  /** URL of a woff2 file. */
   url: string;
   /** CSS `font-weight` of the file: `400`, or `100 900` of a variable font. */
   weights: string;
   ascent: number;
   descent: number;
   line_gap: number;
-  /** Average width of the letters of English text. */
+  /** Average width of the letters in English text. */
   width: number;
-  /** A woff2 file of the bold face, from the same origin; "": none. */
+  /** URL of a woff2 file of the bold face with the same origin, or "". */
   bold_url: string;
   bold_width: number;
-  /** Style sheet that loads the font and makes its stand-in; for the document, not a shadow root. Sent in answers. */
+  /**
+   * Style sheet that loads the font and defines its fallback, for the document rather than a shadow root. Sent in
+   * responses.
+   */
   faces: string;
-  /** `font-family` with both. Sent in answers. */
+  /** `font-family` with both fonts. Sent in responses. */
   families: string;
 };
 
-/** Behaviour of a unit. Every key is always sent. */
+/** Behavior of a unit. Every key is always sent. */
 export type OfferSettings = {
   ad_position: string;
   ad_animation: string;
@@ -36,13 +39,13 @@ export type OfferSettings = {
   perkswallet_cta: string;
   saved_offer_text: string;
   offerwall_cta: string;
-  /** Milliseconds from the call that asks for the offers to their display. */
+  /** Milliseconds from the call that requests the offers to their display. */
   delay: number;
-  /** Pixels. */
+  /** Margin in pixels. */
   screen_margin: number;
-  /** Pixels. */
+  /** Offset in pixels. */
   mobile_vertical_offset: number;
-  /** Seconds. */
+  /** Delay in seconds. */
   close_delay: number;
   darken_bg: boolean;
   darken_bg_non_centered: boolean;
@@ -91,7 +94,7 @@ export type OfferStyles = {
     lightBox: string;
     image_position: string;
     showImage: boolean;
-    /** Numbers of pixels, as strings. */
+    /** Numbers of pixels as strings. */
     borderRadius: { top_left: string; top_right: string; bottom_right: string; bottom_left: string };
   };
   header: {
@@ -147,7 +150,7 @@ export type OfferStyles = {
   };
 };
 
-/** Colours of a unit in dark mode, by their paths in {@link OfferStyles}. */
+/** Colors of a unit in dark mode, by their paths in {@link OfferStyles}. */
 export type DarkStyles = {
   popup: Pick<OfferStyles['popup'], 'background' | 'shadow' | 'lightBox'>;
   header: Pick<OfferStyles['header'], 'background' | 'textColor' | 'lead_in_text_color'>;
@@ -159,15 +162,15 @@ export type DarkStyles = {
   };
 };
 
-/** What themes have beside settings and styles. Sent where a theme sets any of it, with every key. */
+/** Appearance of themes other than settings and styles. Sent with every key if a theme sets any of it. */
 export type OfferAppearance = {
-  /** `light`, `dark`, or `system`: as the user's device is set. */
+  /** `light`, `dark`, or `system` for the setting of the user's device. */
   color_scheme: string;
   /** `compact`, `normal` or `relaxed`. */
   spacing: string;
-  /** Greatest width in pixels; 0: that of the layout. */
+  /** Maximum width in pixels, or 0 for that of the layout. */
   width: number;
-  /** A font by URL; absent: the theme has none. */
+  /** Font by URL; absent if the theme has none. */
   web_font?: WebFont;
   dark: DarkStyles;
 };

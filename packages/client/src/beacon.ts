@@ -4,11 +4,11 @@ import { exchange, type TransportOptions, userAgentHeader } from './http.ts';
 export type FireBeaconOptions = TransportOptions & {
   /** End user's user agent, for a server that fires beacons on behalf of a user. */
   userAgent?: string;
-  /** From 0 to less than 1. Default `Math.random`. */
+  /** Returns a number from 0 to less than 1. Default `Math.random`. */
   random?: () => number;
 };
 
-/** The URL with a random value for its `{cbuster}` tokens, percent-encoded or not. */
+/** Returns the URL with a random value for its `{cbuster}` tokens, percent-encoded or not. */
 export const fillCacheBuster = (url: string, random: () => number = Math.random): string =>
   url.replace(/%7Bcbuster%7D|\{cbuster\}/gi, () => random().toString(36).slice(2, 14) || '0');
 

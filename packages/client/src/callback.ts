@@ -29,7 +29,7 @@ export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
 }
 
 /**
- * Parses a message of the bridges that pass one value (React Native, WebKit): `{ name, …payload }` as an object or JSON
+ * Parses a message of a bridge that passes one value (React Native, WebKit): `{ name, …payload }` as an object or JSON
  * text.
  */
 export function parseAdMessage(message: unknown): AdCallback | null {
@@ -39,15 +39,15 @@ export function parseAdMessage(message: unknown): AdCallback | null {
   return parseAdCallback([name, payload]);
 }
 
-/** Number of offers in the payload of `ads_found`; 0 means that the offer section can be skipped. */
+/** Number of offers in the payload of `ads_found`. 0 means that the offer section can be skipped. */
 export function offerCountOf(payload: unknown): number {
   const count = isRecord(payload) ? Number(payload.offerCount ?? payload.total) : Number.NaN;
   return Number.isInteger(count) && count > 0 ? count : 0;
 }
 
 /**
- * The URL in the payload of `url_clicked` (a string, or `url` or `target_url`); null unless it is http or https, the
- * only schemes that may be opened.
+ * URL in the payload of `url_clicked` (a string, or `url` or `target_url`); null unless it is http or https, the only
+ * schemes that may be opened.
  */
 export function clickedUrlOf(payload: unknown): string | null {
   const url = isRecord(payload) ? (payload.url ?? payload.target_url) : payload;

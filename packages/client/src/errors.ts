@@ -18,7 +18,7 @@ export class InvalidParameterError extends Error {
 export class ServerError extends Error {
   readonly kind = 'server_error';
   readonly statusCode: number;
-  /** The service's error code, such as `unknown_key`; null when the body has none. */
+  /** Error code of the service, such as `unknown_key`; null if the body has none. */
   readonly code: string | null;
 
   constructor(statusCode: number, code: string | null, reason: string) {
@@ -29,7 +29,7 @@ export class ServerError extends Error {
   }
 }
 
-/** The request did not complete: no connection, a broken one, or a time-out. `cause` is the underlying error. */
+/** The request did not complete: no connection, a broken one, or a timeout. `cause` is the underlying error. */
 export class ConnectionError extends Error {
   readonly kind = 'connection_error';
   override readonly cause: unknown;

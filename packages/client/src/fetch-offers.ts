@@ -4,20 +4,20 @@ import { isRecord, parseJson, type UserPayload } from './payload.ts';
 import type { FetchOffersResponse, FetchPlacementsResponse } from './response.ts';
 import { splitUrl } from './url.ts';
 
-/** How a call for offers is made, and for which of them. */
+/** Options of a call for offers. */
 type CallOptions = TransportOptions &
   ({ sdkId: string; apiKey?: never } | { apiKey: string; sdkId?: never }) & {
     /** Base URL of the service, such as `https://offers.example`. */
     baseUrl: string;
     /** Incentive offers: "0" without, "1" with, "2" only. */
     loyaltyboost?: '0' | '1' | '2';
-    /** "1": only offers with an image. */
+    /** "1" for only offers with an image. */
     creative?: '0' | '1';
-    /** Only the offer of this campaign. */
+    /** Restricts the response to the offer of this campaign. */
     campaignId?: string | number;
-    /** Development mode: test responses, nothing is recorded. */
+    /** Development mode: test responses, and nothing is recorded. */
     dev?: boolean;
-    /** The device's user agent, sent when the payload has no `ua`. */
+    /** User agent of the device, sent if the payload has no `ua`. */
     userAgent?: string;
   };
 
@@ -26,19 +26,19 @@ export type FetchOffersOptions = CallOptions & { payload: UserPayload & { placem
 /** One of several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export type PlacementRequest = {
   name: string;
-  /** Most offers there, 1–10; else as its settings say. */
+  /** Maximum number of offers there, 1–10. Default: that of its settings. */
   count?: number;
   /** Id or key of a theme. */
   theme_id?: string | number;
 };
 
-/** `placements`: 1 to 10, the first of which are filled first. */
+/** `placements`: 1 to 10 placements, filled in this order. */
 export type FetchPlacementsOptions = CallOptions & { payload?: UserPayload; placements: PlacementRequest[] };
 
 /**
  * Fetches offers (docs/reference/fetch-offers.md#request).
  * @throws InvalidParameterError before anything is sent; ServerError for a status outside 200–299 or a body that is not
- * a JSON object; ConnectionError when the request did not complete
+ * a JSON object; ConnectionError if the request did not complete
  */
 export const fetchOffers = (options: FetchOffersOptions): Promise<FetchOffersResponse> =>
   call<FetchOffersResponse>(options, options.payload);
@@ -58,7 +58,7 @@ export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchP
 export const countOffers = async (options: FetchOffersOptions): Promise<number> =>
   (await call<{ data: { count: number } }>(options, options.payload, 'any.json')).data.count;
 
-/** As `countOffers`, at several placements: one number for each, in their order. */
+/** Like `countOffers` for several placements: one number for each, in the same order. */
 export const countPlacements = async (options: FetchPlacementsOptions): Promise<number[]> =>
   (
     await call<{ data: { placements: { count: number }[] } }>(
@@ -79,7 +79,7 @@ async function call<Response>(
     accept: 'application/json',
     ...userAgentHeader(payload.ua || options.userAgent),
   };
-  // A followed redirect would turn the POST into a GET; unfollowed, it becomes a ServerError with its status.
+  // Following a redirect would turn the POST into a GET; without following, it becomes a ServerError with its status.
   const response = await exchange(
     url,
     { method: 'POST', headers, body: requestBody(options, payload), redirect: 'manual' },
@@ -121,7 +121,7 @@ function requireOneOf(parameter: string, value: unknown, allowed: readonly strin
 function requestBody({ dev }: CallOptions, payload: UserPayload): string {
   if (!isRecord(payload)) throw new InvalidParameterError('payload', 'must be an object');
   try {
-    // A member that is undefined is absent, and no "0".
+    // An undefined member counts as absent.
     return JSON.stringify({ ...payload, ...(dev === true && payload.dev === undefined ? { dev: '1' } : {}) });
   } catch {
     throw new InvalidParameterError('payload', 'must be JSON');

@@ -1,6 +1,6 @@
 import { ConnectionError, InvalidParameterError } from './errors.ts';
 
-/** The part of `fetch` that is used, so that any implementation fits. */
+/** The used subset of `fetch`, so that any implementation fits. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<{ status: number; text: () => Promise<string> }>;
 
 export type FetchInit = {
@@ -12,20 +12,20 @@ export type FetchInit = {
 };
 
 export type TransportOptions = {
-  /** Deadline of the whole exchange, connection and body included (milliseconds). Default 10,000. */
+  /** Deadline of the whole exchange, including connection and body, in milliseconds. Default 10,000. */
   timeoutMs?: number;
-  /** Default: the platform's `fetch`. */
+  /** `fetch` implementation. Default: that of the platform. */
   fetch?: FetchLike;
 };
 
 const defaultTimeoutMs = 10_000;
 
-/** Maximum of a timer. */
+/** Maximum duration of a timer, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
- * One exchange with a deadline.
- * @throws InvalidParameterError for an invalid `timeoutMs`, ConnectionError when the exchange did not complete
+ * Makes one exchange with a deadline.
+ * @throws InvalidParameterError for an invalid `timeoutMs`; ConnectionError if the exchange did not complete
  */
 export async function exchange(
   url: string,
@@ -41,7 +41,7 @@ export async function exchange(
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timedOut = new Promise<never>((_, reject) => {
-    // Rejects by itself too, because not every fetch implementation honours the signal.
+    // Also rejects itself, because not every fetch implementation honors the signal.
     timer = setTimeout(() => {
       reject(new Error(`No whole answer within ${timeoutMs} ms.`));
       controller.abort();
@@ -59,8 +59,8 @@ export async function exchange(
 const platformFetch: FetchLike = (url, init) => globalThis.fetch(url, init);
 
 /**
- * The `User-Agent` header; none in browsers, which ignore it or send a preflight request first. Characters that a
- * header cannot contain are sent as "?"; the body has the value unchanged.
+ * Returns the `User-Agent` header; none in browsers, which ignore it or send a preflight request first. Characters that
+ * a header can't contain are sent as "?"; the body has the value unchanged.
  */
 export function userAgentHeader(userAgent: string | undefined): Record<string, string> {
   const value = userAgent?.replace(/[^\x20-\x7e]/g, '?').trim() ?? '';

@@ -1,9 +1,11 @@
 import { normaliseUrl } from './url.ts';
 
 export type NavigationGuardOptions = {
-  /** Delay of each decision, in which `url_clicked` of the same click can arrive (milliseconds). Default 1,000. */
+  /**
+   * Delay of each decision, in milliseconds, during which `url_clicked` of the same click can arrive. Default 1,000.
+   */
   waitMs?: number;
-  /** Resolves after this time (milliseconds). Default: a timer. */
+  /** Waits for a time in milliseconds. Default: a timer. */
   wait?: (ms: number) => Promise<void>;
 };
 
@@ -21,12 +23,12 @@ export class NavigationGuard {
     this.#wait = wait;
   }
 
-  /** Records a URL that is opened externally; to be called before opening it. */
+  /** Records a URL that is opened externally. Call it before opening the URL. */
   opened(url: string): void {
     this.#openedUrls.add(normaliseUrl(url));
   }
 
-  /** Whether the web view may navigate: not without a URL, and not to one that was opened externally. */
+  /** Whether the web view may navigate. Refuses a missing URL, and one that was opened externally. */
   async decide(url: string | null | undefined): Promise<'cancel' | 'allow'> {
     if (url === null || url === undefined || url === '') return 'cancel';
     await this.#wait(this.#waitMs);

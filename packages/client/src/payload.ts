@@ -12,13 +12,13 @@ export type UserPayload = {
   ad_fp?: string;
   /** Stable, non-PII id of the end user; required for the wallet and for User Selected Perks. */
   pub_user_id?: string;
-  /** SHA-256 of the end user's e-mail address in lower case, as 64 hex digits; finds the user in audiences. */
+  /** SHA-256 of the end user's email address in lower case, as 64 hex digits; finds the user in audiences. */
   email_sha256?: string;
-  /** ISO 3166-1 alpha-2; overrides the country of the IP address. */
+  /** ISO 3166-1 alpha-2 code that overrides the country of the IP address. */
   country?: string;
-  /** What the end user reads, BCP 47, such as "pt-BR"; absent: as Accept-Language says. */
+  /** Language of the end user, BCP 47, such as "pt-BR". Default: from Accept-Language. */
   language?: string;
-  /** "1": test responses, nothing is recorded. */
+  /** "1" for test responses; nothing is recorded. */
   dev?: string;
   themeId?: string | number;
   [custom: string]: JsonValue | undefined;
@@ -27,7 +27,7 @@ export type UserPayload = {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The value of a JSON text; undefined when it is not valid. */
+/** Parses JSON text; undefined if it is not valid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

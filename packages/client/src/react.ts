@@ -22,42 +22,42 @@ import type {
   AdUser,
 } from './sdk.ts';
 
-/** Where the offers come from. */
+/** The offer service. */
 export type PerkwireService = {
   /** Base URL of the service, such as `https://offers.example`. */
   baseUrl: string;
   /** The publisher's SDK id. */
   sdkId: string;
-  /** Of the page's content security policy, where it has one with nonces. */
+  /** Nonce of the page's content security policy, if it uses nonces. */
   nonce?: string;
 };
 
 const ServiceContext = createContext<Partial<PerkwireService>>({});
 
-/** Names the service once for all units below it. */
+/** Provides the service to all units below it. */
 export const PerkwireProvider = ({ children, ...service }: PerkwireService & { children?: ReactNode }): ReactElement =>
   createElement(ServiceContext.Provider, { value: service }, children);
 
 export type OfferUnitProps = Partial<PerkwireService> & {
-  /** Page or section where the unit stands, such as `checkout`. */
+  /** Page or section of the unit, such as `checkout`. */
   placement: string;
-  /** User data; perks and wallet need its `pub_user_id`. */
+  /** User data; perks and the wallet require its `pub_user_id`. */
   user?: AdUser;
-  /** Id or key of a theme; default: that of the placement. */
+  /** Id or key of a theme. Default: that of the placement. */
   theme?: string | number;
-  /** Language of the unit's own words, such as `de`; default: that of the page. */
+  /** Language of the unit's texts, such as `de`. Default: that of the page. */
   language?: string;
-  /** When it becomes true, the selected perks are confirmed: set it when the order is placed. */
+  /** Confirms the selected perks when it becomes true. Set it when the order is placed. */
   confirm?: boolean;
   /** Further configuration of the SDK. */
   config?: Omit<AdConfig, 'accountId' | 'apiUrl' | 'callback' | 'placement' | 'targetElement' | 'themeId' | 'language'>;
-  /** Campaign ids; once for a session. */
+  /** Receives the campaign ids, once per session. */
   onPerksConfirmed?: (selected: number[]) => void;
-  /** Number of offers; 0: the unit shows nothing. */
+  /** Receives the number of offers; with 0, the unit shows nothing. */
   onOffersFound?: (count: number) => void;
   onClosed?: () => void;
   onError?: (error: AdEventPayloads['error']) => void;
-  /** Every event of the SDK. Returning `false` for `url_clicked` keeps the SDK from opening the link. */
+  /** Receives every event of the SDK. Return `false` for `url_clicked` to keep the SDK from opening the link. */
   onEvent?: AdEventCallback;
   className?: string;
   style?: CSSProperties;
@@ -74,14 +74,14 @@ export function OfferUnit(props: OfferUnitProps): ReactElement {
   const confirmation = useRef({ last: props.confirm === true, pending: false });
   const { baseUrl, sdkId, nonce } = { ...useContext(ServiceContext), ...definedOnly(props) };
   const { placement, user, theme, language, config, confirm = false } = props;
-  // Compared by content: objects in props are new ones in each rendering.
+  // Compare by content, because props contain new objects in each rendering.
   const configuration = JSON.stringify([placement, user, theme, language, config]);
 
   useEffect(() => {
     latest.current = props;
   });
 
-  /** Now, or as soon as the unit is there. */
+  /** Confirms the perks now, or when the unit is mounted. */
   const confirmPerks = (): void => {
     confirmation.current.pending = unit.current === null;
     void unit.current?.confirm();
@@ -131,7 +131,7 @@ export function OfferUnit(props: OfferUnitProps): ReactElement {
   return createElement('div', { ref: element, className: props.className, style: props.style });
 }
 
-/** Calls the handlers of one event. @returns what `onEvent` answered */
+/** Calls the handlers of an event. @returns the result of `onEvent` */
 function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
   const [name, payload] = event;
   if (name === 'usp_confirmed') props.onPerksConfirmed?.(payload.selected);
@@ -142,7 +142,7 @@ function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
   return (props.onEvent as AdEventListener | undefined)?.(...event);
 }
 
-/** Service props that are given, so that an absent one does not hide the provider's. */
+/** Service props that are set, so that an absent one does not hide the provider's. */
 const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<PerkwireService> => ({
   ...(baseUrl === undefined ? {} : { baseUrl }),
   ...(sdkId === undefined ? {} : { sdkId }),
@@ -152,9 +152,9 @@ const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<Perkwir
 const scripts = new Map<string, Promise<Ad>>();
 
 /**
- * Loads the launcher of a service once a page, however many units ask for it.
+ * Loads the launcher of a service once per page, for any number of units.
  * @param nonce of the page's content security policy
- * @throws ConnectionError when it cannot be loaded; the next call tries again
+ * @throws ConnectionError if it can't be loaded; the next call tries again
  */
 function loadLauncher(baseUrl: string, nonce: string | undefined): Promise<Ad> {
   const src = `${baseUrl.replace(/\/+$/, '')}/launcher.min.js`;

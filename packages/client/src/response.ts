@@ -8,29 +8,29 @@ export type FetchOffersResponse = { data: OfferData };
  */
 export type FetchPlacementsResponse = { data: { placements: PlacementData[] } };
 
-/** `name`: as the call had it. */
+/** `name`: placement name as in the call. */
 export type PlacementData = OfferData & { name: string };
 
 export type OfferData = {
   offers: Offer[];
   /** Number of offers; 0 means that the offer section can be skipped. */
   count: number;
-  /** BCP 47 tag of the words in `settings` and `styles`. */
+  /** BCP 47 tag of the texts in `settings` and `styles`. */
   language: string;
   privacy_url: string;
-  /** Id of the session in the calls of User Selected Perks. */
+  /** Id of the session for the calls of User Selected Perks. */
   session_id: string;
   settings: OfferSettings;
   styles: OfferStyles & { settings: OfferSettings };
-  /** Only of themes that set it; without it, the unit is light. */
+  /** Only for themes that set it; without it, the unit is light. */
   appearance?: OfferAppearance;
-  /** The experiments that apply to the session, with its arms; absent: none. */
+  /** Experiments of the session with its arms; absent if there are none. */
   experiments?: ExperimentArm[];
-  /** Texts of the web SDK, where an experiment changes them. */
+  /** Texts of the web SDK that an experiment changes. */
   labels?: Record<string, string>;
 };
 
-/** An experiment and the arm of it that a session is in; `holdout`: no offers. */
+/** An experiment and the arm of the session; `holdout` shows no offers. */
 export type ExperimentArm = { key: string; arm: string };
 
 /** One offer (docs/reference/fetch-offers.md#offer-object). Every field is always present; absent text is "". */
@@ -45,7 +45,7 @@ export type Offer = {
   click_url: string;
   image: string;
   mini_text: string;
-  /** Sanitised HTML. */
+  /** Sanitized HTML. */
   terms_and_conditions: string;
   /** Impression beacon, for {@link fireBeacon}. */
   pixel: string;
@@ -53,15 +53,15 @@ export type Offer = {
   cta_no: string;
   useraction_cta: string | null;
   useraction_url: string | null;
-  /** The advertiser's impression URL, fired with `pixel`; may be "". */
+  /** Impression URL of the advertiser, fired with `pixel`; may be "". */
   adv_pixel_url: string;
   beacons: Beacons;
-  /** Beacons of own events, by name, for {@link fireBeacon}; absent where none are named. */
+  /** Beacons of own events by name, for {@link fireBeacon}; absent if there are none. */
   events?: Record<string, string>;
   creatives: Creative[];
   offerwall_enabled: boolean;
   wallet_enabled: boolean;
-  /** POST saves the offer to the user's wallet; null without `pub_user_id` or wallet. */
+  /** A POST saves the offer to the user's wallet; null without `pub_user_id` or wallet. */
   save_for_later_url: string | null;
   offerwall_url: string;
   /** PNG data URI, 228×228 pixels. */
@@ -78,16 +78,16 @@ export type Offer = {
   loyaltyboost_requirements: string;
   /** Old name of `wallet_enabled`. */
   perkswallet_enabled: boolean;
-  /** Where all users have one code; own codes come with the wrap. */
+  /** Shared code of all users; individual codes are issued with the wrap. */
   coupon?: Coupon;
 };
 
 /** The code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type Coupon = {
   code: string;
-  /** ISO 8601; null: no end. */
+  /** Expiry in ISO 8601, or null. */
   expires_at: string | null;
-  /** Plain text; "": none. */
+  /** Plain text, or "". */
   terms: string;
 };
 
@@ -110,7 +110,7 @@ export type Creative = {
   /** File type, such as "png". */
   type: string;
   is_primary: boolean;
-  /** Width by height. */
+  /** Ratio of width to height. */
   aspect_ratio: number;
   creative_type: 'icon_image' | 'offer_image' | 'hero_image';
   /** Id of the user who uploaded it. */

@@ -6,7 +6,7 @@ import type { Coupon, ExperimentArm, Offer } from './response.ts';
 /** Types of the web SDK (docs/reference/web-sdk.md): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
 
 declare global {
-  // Empty without the DOM's types, as on a server; else they merge with the DOM's own.
+  // Empty without the DOM's types, as on a server; otherwise they are merged with the DOM's own.
   interface Element {}
   interface HTMLElement {}
   interface HTMLTemplateElement {}
@@ -35,12 +35,12 @@ export type AdErrorKind =
   | 'closed'
   | 'unexpected_error';
 
-/** Where an offer stands; `current` from 1. */
+/** Position of an offer; `current` starts at 1. */
 export type AdPosition = { current: number; total: number };
 
 /** The payload of each event. */
 export type AdEventPayloads = {
-  /** `total` is `offerCount`; 0 means that the section can be skipped. `response` when prefetching. */
+  /** `total` equals `offerCount`; 0 means that the section can be skipped. `response` is set when prefetching. */
   ads_found: { offerCount: number; total: number; response?: unknown; experiments?: ExperimentArm[] };
   no_ads_found: { offerCount: number; total: number; experiments?: ExperimentArm[] };
   ad_shown: AdPosition;
@@ -51,26 +51,26 @@ export type AdEventPayloads = {
   url_clicked: { target_url: string; url: string };
   usp_selected: { campaign_id: number };
   usp_unselected: { campaign_id: number };
-  /** Campaign ids; `campaigns`: the codes that the user was given, of offers with codes (null: none was left). */
+  /** Campaign ids; `campaigns`: the user's codes for offers with codes (null if none was left). */
   usp_confirmed: { selected: number[]; campaigns?: { campaign_id: number; coupon: Coupon | null }[] };
   error: { kind: AdErrorKind; message: string };
 };
 
-/** Name and payload of one event: comparing the name tells the payload's type. */
+/** Name and payload of an event. Comparing the name narrows the type of the payload. */
 export type AdEventArguments = { [Event in AdEvent]: [event: Event, payload: AdEventPayloads[Event]] }[AdEvent];
 
 /** Receives every event with its payload. */
 export type AdEventListener = (...event: AdEventArguments) => unknown;
 
 /**
- * Receives every event of the SDK, with or without its payload. The second signature of functions without payload keeps
- * TypeScript from typing the parameters of a callback by it: they get the type of `AdEventArguments`.
+ * Receives every event of the SDK, with or without its payload. The second signature, for functions without a payload,
+ * keeps TypeScript from inferring the parameters of a callback from it: they get the type of `AdEventArguments`.
  */
 export type AdEventCallback =
   | AdEventListener
   | { (event: AdEvent): unknown; <Name extends AdEvent>(event: Name): unknown };
 
-/** An offer as a page that draws its own unit gets it: every text plain, every URL http(s) or "". */
+/** An offer for pages that draw their own unit: all texts are plain, every URL is http(s) or "". */
 export type ShownOffer = Pick<
   Offer,
   | 'id'
@@ -101,7 +101,7 @@ export type ShownOffer = Pick<
   creatives: { url: string; creative_type: string }[];
 };
 
-/** What the user can do with an offer; without one, the current offer is meant. */
+/** Actions of the user. Without an offer, they apply to the current one. */
 export type AdActions = {
   take: (offer?: ShownOffer) => void;
   reject: (offer?: ShownOffer) => void;
@@ -111,7 +111,7 @@ export type AdActions = {
   select: (campaignId: number, selected?: boolean) => void;
 };
 
-/** Where `AdConfig.render` draws, and what its page can do. */
+/** Element in which `AdConfig.render` draws, and actions of the page. */
 export type AdRenderUnit = {
   /** Element of the page (outside any shadow root) with the template's content, or empty. */
   element: HTMLElement;
@@ -123,8 +123,8 @@ export type AdRenderUnit = {
 };
 
 /**
- * Draws the offer at `index` (from 0); units with it show one offer after another. What it returns is shown where it is
- * HTML text or a node; false: the SDK draws the unit.
+ * Draws the offer at `index` (from 0); such units show one offer after another. Returned HTML text or a node is shown;
+ * after false, the SDK draws the unit.
  */
 export type AdRender = (
   data: ShownOffer,
@@ -134,89 +134,91 @@ export type AdRender = (
   unit: AdRenderUnit,
 ) => unknown;
 
-/** Texts of the unit that do not come with the answer. */
+/** Texts of the unit that are not part of the response. */
 export type AdLabels = Record<'offers' | 'close' | 'done' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
 
 /** `window.AdConfig`. */
 export type AdConfig = {
   /** The publisher's SDK id. */
   accountId?: string;
-  /** Fetch offers at once. Default true. */
+  /** Fetches offers at once. Default true. */
   autoLoad?: boolean;
-  /** Show them as soon as they are there. Default true. */
+  /** Shows offers as soon as they are loaded. Default true. */
   autoShow?: boolean;
-  /** Keep the answer in the storage of the origin for a later page, or show the one that is there. */
+  /** Stores the response in the origin's storage for a later page, or shows the stored one. */
   prefetch?: boolean;
-  /** Test answers; nothing is recorded. */
+  /** Test responses; nothing is recorded. */
   dev?: boolean | string | number;
   /** Id or key of a theme. */
   themeId?: number | string;
   /** The same as `themeId`. */
   theme_id?: number | string;
   placement?: string;
-  /** Embeds the unit: an element, its id, or a selector. Without it the unit stands over the page. */
+  /**
+   * Embeds the unit in an element, given by itself, its id, or a selector. Without it, the unit is shown over the page.
+   */
   targetElement?: string | Element;
   /** The same as `targetElement`. */
   containerId?: string | Element;
-  /** Draw the unit yourself, by a template (HTML text, a selector, an element) or a function. */
+  /** Lets the page draw the unit, by a template (HTML text, a selector, an element) or a function. */
   template?: string | Element;
   render?: AdRender;
-  /** Override those of the theme. */
+  /** Overrides of the theme's settings. */
   settings?: Record<string, unknown>;
   styles?: Record<string, unknown>;
-  /** The same for `appearance`; `color_scheme` is for pages that have a switch of their own. */
+  /** Overrides of `appearance`; `color_scheme` is for pages with their own switch. */
   appearance?: { color_scheme?: 'light' | 'dark' | 'system'; spacing?: string; width?: number; dark?: object };
   callback?: AdEventCallback;
-  /** Base URL of the service; default: where the script came from. */
+  /** Base URL of the service. Default: the origin of the script. */
   apiUrl?: string;
-  /** BCP 47 tag of the unit's texts; default: the page's `lang`, else the browser's. */
+  /** BCP 47 tag of the unit's texts. Default: the page's `lang`, otherwise the browser's language. */
   language?: string;
-  /** Texts in place of those of the language. */
+  /** Replacements for texts of the language. */
   labels?: Partial<AdLabels>;
   /** Query parameters of fetch-offers (docs/reference/fetch-offers.md#request). */
   loyaltyboost?: string | number;
   creative?: string | number;
   campaignId?: string | number;
   country?: string;
-  /** False: no identifier of the user is sent or stored (as `consent` of `AdUser`, and Global Privacy Control). */
+  /** false: no identifier of the user is sent or stored (like `consent` of `AdUser`, and Global Privacy Control). */
   consent?: boolean | string | number;
 };
 
-/** What `Ad.mount` takes: what it does not name is taken from `window.AdConfig`. */
+/** Configuration of `Ad.mount`. Missing members are taken from `window.AdConfig`. */
 export type AdMountConfig = AdConfig & {
   /** Overrides members of `window.AdUser`. */
   user?: AdUser;
 };
 
-/** `window.Ad`. Nothing throws and no promise is rejected: failures are `error` events. */
+/** `window.Ad`. Nothing throws and no promise rejects: failures are `error` events. */
 export type Ad = AdUnit & {
-  /** A unit of its own beside that of the page: own offers, events and perks. It starts by itself. */
+  /** Mounts an additional unit with its own offers, events and perks. It starts by itself. */
   mount: (config?: AdMountConfig) => AdUnit;
 };
 
-/** One unit. Nothing throws and no promise is rejected: failures are `error` events. */
+/** A unit. Nothing throws and no promise rejects: failures are `error` events. */
 export type AdUnit = {
   /** @returns whether there are offers */
   init: (config?: AdConfig, callback?: AdEventCallback) => Promise<boolean>;
   /** @returns whether there are offers */
   load: () => Promise<boolean>;
-  /** Shows the offers; while an offer is shown, the next one. */
+  /** Shows the offers; if an offer is shown already, shows the next one. */
   show: () => void;
   close: () => void;
-  /** "No thanks" to the offer shown. */
+  /** "No thanks" to the current offer. */
   reject: () => void;
-  /** Back to the previous offer. */
+  /** Returns to the previous offer. */
   rewind: () => void;
   /** Whether there are offers to show. */
   isReady: () => boolean;
   /**
-   * Takes an answer that was fetched elsewhere, as JSON text or object, and shows it with `autoShow`.
+   * Takes a response that was fetched elsewhere, as JSON text or object, and shows it with `autoShow`.
    * @returns whether it has offers
    */
   setApiResponse: (json: unknown) => Promise<boolean>;
-  /** Shows the present answer from its first offer. */
+  /** Shows the current response from its first offer. */
   reload: () => void;
-  /** Fetches anew and shows. @returns whether there are offers */
+  /** Fetches and shows new offers. @returns whether there are offers */
   refresh: () => Promise<boolean>;
   setPayload: (user: AdUser) => void;
   /** Confirms the selected perks. @returns whether they are confirmed */

@@ -14,7 +14,7 @@ export type PrefetchHtmlOptions = {
 };
 
 export type CheckoutHtmlOptions = Omit<PrefetchHtmlOptions, 'sdkCdnUrl'> & {
-  /** Default: left to the template, which then loads the launcher of the service that it came from. */
+  /** Default: the template loads the launcher of the service that it came from. */
   sdkCdnUrl?: string;
   mode: PrefetchMode;
 };
@@ -32,7 +32,7 @@ export const renderPrefetchHtml = (template: string, options: PrefetchHtmlOption
 /** `checkout.html` for the web view that shows the offers. @throws InvalidParameterError */
 export const renderCheckoutHtml = (template: string, options: CheckoutHtmlOptions): string => render(template, options);
 
-/** In one pass over the template, so that a placeholder in a value is not replaced. */
+/** Renders in one pass over the template, so that placeholders in values are not replaced. */
 function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: CheckoutHtmlOptions): string {
   if (mode !== 'sdk' && mode !== 'api') throw new InvalidParameterError('mode', 'must be "sdk" or "api"');
   const userLiteral = objectLiteral(user);
@@ -43,18 +43,18 @@ function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: Checkou
     '%%AdUser%%': userLiteral,
   };
   let statementSeen = false;
-  return template.replace(/%%(?:SDK_ID|SDK_CDN_URL|CONFIG|AdUser)%%|window\.AdUser = \{\};/g, (found) => {
-    const value = values[found];
+  return template.replace(/%%(?:SDK_ID|SDK_CDN_URL|CONFIG|AdUser)%%|window\.AdUser = \{\};/g, (placeholder) => {
+    const value = values[placeholder];
     if (value !== undefined) return value;
-    if (statementSeen) return found;
+    if (statementSeen) return placeholder;
     statementSeen = true;
     return `window.AdUser = ${userLiteral};`;
   });
 }
 
 /**
- * An object literal of the payload with string values: numbers and booleans as text, objects as JSON; null and
- * undefined are left out.
+ * Object literal of the payload with string values: numbers and booleans as text, objects as JSON; null and undefined
+ * are omitted.
  */
 function objectLiteral(user: UserPayload): string {
   const properties = Object.entries(user)
@@ -66,7 +66,7 @@ function objectLiteral(user: UserPayload): string {
   return properties.length === 0 ? '{}' : `{ ${properties.join(', ')} }`;
 }
 
-/** `__proto__` needs a computed name: a plain one would set the prototype. */
+/** `__proto__` needs a computed name, because a plain one would set the prototype. */
 const propertyName = (key: string): string => (key === '__proto__' ? '["__proto__"]' : quote(key));
 
 function requireSdkId(sdkId: string): string {
@@ -75,7 +75,7 @@ function requireSdkId(sdkId: string): string {
   return sdkId;
 }
 
-/** Safe within an attribute and within a string of a script. */
+/** Checks that a URL is safe within an attribute and within a string of a script. */
 function scriptUrl(url: string): string {
   const scheme = splitUrl(url)?.scheme;
   if (scheme !== 'https' && scheme !== 'http')
@@ -86,9 +86,10 @@ function scriptUrl(url: string): string {
 }
 
 /**
- * JavaScript to run in the checkout web view when the page has loaded: passes a stored response of fetch-offers (object
- * or JSON text) to the SDK and shows the offers. Its last value is `true`, as web view bridges require.
- * @throws InvalidParameterError when the response is not a JSON object
+ * Returns JavaScript to run in the checkout web view when the page has loaded: it passes a stored response of
+ * fetch-offers (object or JSON text) to the SDK and shows the offers. Its last value is `true`, as web view bridges
+ * require.
+ * @throws InvalidParameterError if the response is not a JSON object
  */
 export function injectApiResponse(json: object | string): string {
   const response = typeof json === 'string' ? parseJson(json) : json;

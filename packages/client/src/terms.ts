@@ -4,15 +4,18 @@
 export type TermsRules = {
   /** Names of elements. */
   tags: readonly string[];
-  /** Names of elements that are removed with their content; of others that are not allowed, the content stays. */
+  /**
+   * Names of elements that are removed with their content; other elements that are not allowed are replaced by their
+   * content.
+   */
   dropped: readonly string[];
-  /** Properties of inline styles, with the pattern that a whole value matches in any case. */
+  /** Properties of inline styles, with the case-insensitive pattern of the whole value. */
   styles: Readonly<Record<string, string>>;
 };
 
 const colour = '#[\\da-f]{3,8}|[a-z]{3,30}|(rgb|hsl)a?\\([\\d.,%\\s/]{1,60}\\)';
 
-/** Styles: colour, weight, alignment and size. Nothing that loads, covers or moves. */
+/** Allowed styles are color, weight, alignment and size; nothing that loads, covers or moves. */
 export const termsRules: TermsRules = {
   tags: 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
   dropped: 'script style noscript iframe noembed noframes textarea title select option xmp'.split(' '),

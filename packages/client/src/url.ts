@@ -4,9 +4,9 @@ import { InvalidParameterError } from './errors.ts';
 export type UrlParts = {
   scheme: string;
   authority: string;
-  /** Without slashes at its end. */
+  /** Path without trailing slashes. */
   path: string;
-  /** With its "?"; "" when it is missing or empty. */
+  /** Query with its "?", or "" if it is missing or empty. */
   query: string;
 };
 
@@ -26,7 +26,10 @@ const urlPattern = new RegExp(
   'is',
 );
 
-/** Splits a URL; null when it has no host. Not by `URL`, which throws on `host` and `origin` in many React Natives. */
+/**
+ * Splits a URL; null if it has no host. Does not use `URL`, because it throws on `host` and `origin` in many React
+ * Native versions.
+ */
 export function splitUrl(url: unknown): UrlParts | null {
   if (typeof url !== 'string') return null;
   const [, scheme = '', user = '', host = '', port = '', path = '', query = ''] = urlPattern.exec(url.trim()) ?? [];
@@ -42,8 +45,8 @@ export function splitUrl(url: unknown): UrlParts | null {
 }
 
 /**
- * One spelling for equivalent URLs: case of scheme and host, default port, trailing slashes of the path, an empty
- * query, the fragment, and percent-encoding of the characters that web views encode make no difference.
+ * Normalizes a URL, so that equivalent URLs are equal: it ignores case of scheme and host, the default port, trailing
+ * slashes of the path, an empty query, the fragment, and percent-encoding of characters that web views encode.
  */
 export function normaliseUrl(url: string): string {
   const parts = splitUrl(url);
@@ -74,12 +77,12 @@ function withoutTrailingSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** Includes characters that only some browsers, or only some parts of a URL, encode. */
+/** Encodes characters, including those that only some browsers, or only some parts of a URL, encode. */
 function percentEncode(text: string): string {
   return text.replace(/(?:[^\u0021-\u007e]|["'<>\\^`{|}])+/g, (run) =>
     encodeURIComponent(run.replace(loneSurrogates, '\ufffd')).replaceAll("'", '%27'),
   );
 }
 
-/** They cannot be encoded; web views report U+FFFD in their place. */
+/** Lone surrogates can't be encoded; web views report U+FFFD in their place. */
 const loneSurrogates = /[\ud800-\udfff]/gu;

@@ -3,7 +3,7 @@ import type { Beacons, Coupon, Creative, ExperimentArm, OfferCampaign } from './
 /** A selected campaign of `usp.selection`. Every field is always present; absent text is "". */
 export type SelectedCampaign = {
   campaign_id: number;
-  /** BCP 47 tag of the texts that were shown; absent where the fetch asked for no language. */
+  /** BCP 47 tag of the displayed texts; absent if the fetch requested no language. */
   language?: string;
   advertiser_name: string;
   title: string;
@@ -11,7 +11,7 @@ export type SelectedCampaign = {
   short_description: string;
   offer_description: string;
   description: string;
-  /** Sanitised HTML. */
+  /** Sanitized HTML. */
   terms_and_conditions: string;
   click_url: string;
   cta_yes: string;
@@ -20,7 +20,7 @@ export type SelectedCampaign = {
   image: string;
   pixel: string;
   adv_pixel_url: string;
-  /** "" where the wallet is off. */
+  /** "" if the wallet is disabled. */
   save_for_later_url: string;
   is_loyalty: boolean;
   loyalty_requirements: { text?: string };
@@ -28,7 +28,7 @@ export type SelectedCampaign = {
   wallet_enabled: boolean;
   tags: string[];
   beacons: Beacons;
-  /** Beacons of own events, by name; absent where none are named. */
+  /** Beacons of own events by name; absent if there are none. */
   events?: Record<string, string>;
   creatives: Creative[];
   useraction_cta: string | null;
@@ -40,7 +40,7 @@ export type SelectedCampaign = {
   loyaltyboost_requirements: { text?: string };
   /** Old name of `wallet_enabled`. */
   perkswallet_enabled: boolean;
-  /** Of offers with codes; null: none was left. */
+  /** Only for offers with codes; null if none was left. */
   coupon?: Coupon | null;
 };
 
@@ -48,12 +48,12 @@ export type SelectedCampaign = {
 export type UspSelectionPayload = {
   body: {
     pub_user_id: string;
-    /** 0 when nothing was selected; `campaigns` is empty then. */
+    /** 0 if nothing was selected; `campaigns` is then empty. */
     selected: 0 | 1;
     session_id: string;
-    /** In the order shown. */
+    /** Campaigns in display order. */
     campaigns: SelectedCampaign[];
-    /** The experiments that applied to the session; absent: none. */
+    /** Experiments of the session; absent if there are none. */
     experiments?: ExperimentArm[];
   };
 };
@@ -77,14 +77,14 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   tnc: string;
   /** ISO 8601. */
   timestamp: string;
-  /** Of offers whose codes come with the save; null: none was left. */
+  /** Only for offers whose codes are issued when saved; null if none was left. */
   coupon?: Coupon | null;
 };
 
 /** An e-mail that your own mailer sends to the user (docs/reference/perks-and-wallet.md#perk-messages). */
 export type PerkMessagePayload = {
   event: 'perk_message';
-  /** `Message-ID` of the mail; the same on every attempt. */
+  /** `Message-ID` of the email; the same on every attempt. */
   message_id: string;
   /** `reminder`: a saved offer ends soon. */
   kind: 'perks' | 'reminder';
@@ -95,17 +95,17 @@ export type PerkMessagePayload = {
   subject: string;
   html: string;
   text: string;
-  /** To be sent with the mail. */
+  /** Headers to send with the email. */
   headers: Record<string, string>;
   perks: {
     title: string;
     description: string;
     advertiser_name: string;
-    /** "": the perk is used nowhere. */
+    /** "" if the perk is not used online. */
     click_url: string;
-    /** Of offers with codes; null: none was left. */
+    /** Only for offers with codes; null if none was left. */
     coupon?: Coupon | null;
-    /** ISO 8601; of a reminder. */
+    /** ISO 8601; only for reminders. */
     ends_at?: string;
   }[];
 };
@@ -117,7 +117,7 @@ export type PerkMessagePayload = {
 export type ConversionPayload = {
   /** Id of the conversion, or of the paid click or impression. */
   conversion_id: string;
-  /** `void` takes back the conversion of the same id; its amounts are negative. */
+  /** `void` reverses the conversion with the same id; its amounts are negative. */
   status: 'recorded' | 'void';
   /** `click`, `impression`, or the event that the advertiser reports. */
   event: string;
@@ -126,9 +126,9 @@ export type ConversionPayload = {
   campaign_id: number;
   advertiser_name: string;
   payout: number;
-  /** Amount that was not booked; `payout` is 0 then. */
+  /** Amount that was not booked; `payout` is then 0. */
   unbilled: number;
-  /** Why it is unbilled: the budget is used up, or there is no exchange rate. "" where `unbilled` is 0. */
+  /** Why it is unbilled: the budget is used up, or there is no exchange rate. "" if `unbilled` is 0. */
   unbilled_reason: 'budget' | 'currency' | '';
   currency: string;
   is_loyalty: boolean;
@@ -137,15 +137,15 @@ export type ConversionPayload = {
   click_time: string;
   /** "" for a click or an impression. */
   conversion_time: string;
-  /** "" where nothing was voided. */
+  /** "" if nothing was voided. */
   void_time: string;
-  /** When it was booked. */
+  /** Time of the booking. */
   timestamp: string;
   session_id: string;
   pub_user_id: string;
-  /** Why it is left out of money; "" for most. */
+  /** Why it is excluded from money; "" for most. */
   suspicious: string;
-  /** Every custom attribute of the fetch. */
+  /** Custom attributes of the fetch. */
   payload: Record<string, unknown>;
 };
 
@@ -153,26 +153,26 @@ type OperationalPayload<Event extends string, Fields> = {
   event: Event;
   /** ISO 8601. */
   timestamp: string;
-  /** How often it happened since the last event of the same subject. */
+  /** Number of occurrences since the last event of the same subject. */
   count: number;
 } & Fields;
 
 type EndpointFields = {
   endpoint_id: number;
-  /** Without its query. */
+  /** URL without its query. */
   url: string;
   description: string;
 };
 
 type LostPageFields = {
-  /** As stored, without its query. */
+  /** URL as stored, without its query. */
   url: string;
   reason: 'gone' | 'moved';
-  /** null: the name of its host is unknown. */
+  /** null if the host name is unknown. */
   status: number | null;
-  /** The host that answers, after redirects. */
+  /** Host that responds, after redirects. */
   leads_to: string;
-  /** The host that it led to as long as all was well; null: it never was. */
+  /** Host that it led to before; null if it was never found. */
   led_to: string | null;
   since: string;
 };
@@ -196,17 +196,17 @@ export type OperationalPayloads = {
   'campaign.budget_reached': OperationalPayload<
     'campaign.budget_reached',
     CampaignFields & {
-      /** `own:` and its name: an own event. */
+      /** `own:` and the name of an own event. */
       metric: 'budget' | 'impressions' | 'clicks' | `own:${string}`;
       per: 'hour' | 'day' | 'month' | 'lifetime';
-      /** Money in `currency` for `budget`, else a count; so are the other amounts. */
+      /** Money in `currency` for `budget`, otherwise a count; the other amounts likewise. */
       limit: number;
       spent: number;
       remaining: number;
       /** Price of the next paid event; 1 for counts. */
       next_cost: number;
       next_event: 'impression' | 'click' | 'conversion' | `own:${string}`;
-      /** ISO 4217, of the payout. */
+      /** ISO 4217 code of the payout. */
       currency: string;
     }
   >;
@@ -216,11 +216,11 @@ export type OperationalPayloads = {
       metric: 'impressions' | 'clicks' | 'conversions';
       goal: number;
       by: string;
-      /** What was delivered, of what is expected by now. */
+      /** Delivered percentage of what is expected by now. */
       percent: number;
       expected: number;
       delivered: number;
-      /** Rules that kept the campaign out of decisions of the last day, with their share (0 to 1). */
+      /** Rules that excluded the campaign from decisions of the last day, with their share (0 to 1). */
       held_back_by: { rule: string; share: number }[];
     }
   >;
@@ -235,10 +235,10 @@ export type OperationalPayloads = {
     'draft.decided',
     DraftFields & {
       campaign_id: number;
-      /** The row that it changed or made; null: none. */
+      /** Row that it changed or created, or null. */
       row_id: number | null;
       state: 'scheduled' | 'live' | 'refused' | 'withdrawn' | 'undone';
-      /** Why it was refused. */
+      /** Reason of the refusal. */
       reason: string;
     }
   >;
@@ -250,22 +250,22 @@ type DraftFields = { draft_id: number; resource: 'offers' | 'creatives' | 'campa
 export type AuditPayload = {
   event: 'audit.recorded';
   timestamp: string;
-  /** Place in the log of the publisher, from 1, without gaps. */
+  /** Position in the publisher's log, from 1, without gaps. */
   number: number;
   at: string;
   actor_kind: 'key' | 'user' | 'system';
-  /** null: of an operator. */
+  /** null for an operator. */
   actor_id: number | null;
   actor_label: string;
   action: string;
   resource: string;
   resource_id: string;
   changes: Record<string, { old: unknown; new: unknown }>;
-  /** Of the entry and of the hash before it: hexadecimal SHA-256. */
+  /** Hexadecimal SHA-256 of the entry and the previous hash. */
   hash: string;
 };
 
-/** Events whose payload names them in `event`. */
+/** Events whose payload contains their name in `event`. */
 export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'offer_saved',
   'offer_removed',
@@ -284,7 +284,7 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'audit.recorded',
 ]);
 
-/** The payload of each webhook event. */
+/** Payload of each webhook event. */
 export type WebhookPayloads = OperationalPayloads & {
   'audit.recorded': AuditPayload;
   'usp.selection': UspSelectionPayload;

@@ -2,35 +2,35 @@ import { InvalidParameterError } from './errors.ts';
 import { isRecord, parseJson } from './payload.ts';
 import { namedEvents, type WebhookPayloads, type WebhookType } from './webhook-events.ts';
 
-/** Of `Request`, or of Node's `IncomingMessage`. */
+/** Headers of `Request`, or of Node's `IncomingMessage`. */
 export type WebhookHeaders =
   | { get: (name: string) => string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type VerifyWebhookOptions = {
-  /** `whsec_…` of the endpoint; both while a secret is rotated. */
+  /** Secret `whsec_…` of the endpoint; both secrets during a rotation. */
   secret: string | readonly string[];
   headers: WebhookHeaders;
-  /** The body as it came, before anything parses it. Of a GET: the parameter `payload`, decoded. */
+  /** Raw body before it is parsed. For a GET: the decoded parameter `payload`. */
   body: string | Uint8Array | ArrayBuffer;
-  /** Furthest distance of `webhook-timestamp` from now (seconds). Default 300. */
+  /** Maximum difference between `webhook-timestamp` and now, in seconds. Default 300. */
   toleranceS?: number;
-  /** Epoch milliseconds. Default `Date.now`. */
+  /** Current time in epoch milliseconds. Default `Date.now`. */
   now?: () => number;
 };
 
-/** One event; `type` tells the shape of `payload`. */
+/** A webhook event; `type` determines the shape of `payload`. */
 export type WebhookEvent = {
   [Type in WebhookType]: {
     type: Type;
     payload: WebhookPayloads[Type];
-    /** `webhook-id`: the same over all attempts. Ignore the ids that you have handled. */
+    /** `webhook-id`: the same for all attempts. Ignore ids that you have handled. */
     id: string;
-    /** When this attempt was made (epoch seconds). */
+    /** Time of this attempt in epoch seconds. */
     timestampS: number;
-    /** `perkwire-test: 1`: made-up content of Test Endpoint. The signature does not cover it. */
+    /** `perkwire-test: 1`: made-up content of Test Endpoint. Not covered by the signature. */
     test: boolean;
-    /** `perkwire-dev: 1`: of a dev session. The signature does not cover it. */
+    /** `perkwire-dev: 1`: from a dev session. Not covered by the signature. */
     dev: boolean;
   };
 }[WebhookType];
@@ -45,8 +45,8 @@ export type WebhookErrorReason =
   | 'unknown_event';
 
 /**
- * The request must not be trusted: answer 4xx. Except for `unknown_event`, which has a valid signature and is of a
- * later version of the service.
+ * The request must not be trusted: respond with 4xx. The exception is `unknown_event`, which has a valid signature and
+ * belongs to a later version of the service.
  */
 export class WebhookVerificationError extends Error {
   readonly kind = 'webhook_verification_error';
@@ -60,7 +60,7 @@ export class WebhookVerificationError extends Error {
 }
 
 const defaultToleranceS = 300;
-/** Of Standard Webhooks 1.0. */
+/** Minimum of Standard Webhooks 1.0. */
 const minSecretBytes = 24;
 
 /**
@@ -91,10 +91,10 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
   return { type: typeOf(payload), payload, id, timestampS, ...flags } as unknown as WebhookEvent;
 }
 
-/** By what is signed: the header `perkwire-event` is not. */
+/** Determines the type from the signed payload; the header `perkwire-event` is not signed. */
 function typeOf(payload: Record<string, unknown>): WebhookType {
   if (isRecord(payload.body)) return 'usp.selection';
-  // First, because the `event` of a conversion is the advertiser's text.
+  // Check first, because the `event` of a conversion is text of the advertiser.
   if (typeof payload.conversion_id === 'string') return 'conversion';
   if (typeof payload.event === 'string' && namedEvents.has(payload.event)) return payload.event as WebhookType;
   throw new WebhookVerificationError('unknown_event', 'The event is not known to this version of the package.');
@@ -102,7 +102,7 @@ function typeOf(payload: Record<string, unknown>): WebhookType {
 
 function headerOf(headers: WebhookHeaders, name: string): string {
   if (typeof headers.get === 'function') return headers.get(name) ?? '';
-  const key = Object.keys(headers).find((one) => one.toLowerCase() === name);
+  const key = Object.keys(headers).find((candidate) => candidate.toLowerCase() === name);
   const value = key === undefined ? '' : (headers as Record<string, string | string[] | undefined>)[key];
   return (Array.isArray(value) ? value[0] : value) ?? '';
 }
@@ -117,21 +117,21 @@ function checkedTimestamp(text: string, nowS: number, toleranceS: number): numbe
   const timestampS = Number(text);
   if (!/^\d{1,15}$/.test(text))
     throw new WebhookVerificationError('invalid_timestamp', 'webhook-timestamp is not a number of seconds.');
-  // Negated, so that a tolerance that is no number accepts nothing.
+  // Negated, so that a tolerance that is not a number accepts nothing.
   if (!(nowS - timestampS <= toleranceS)) throw new WebhookVerificationError('too_old', 'The webhook is too old.');
   if (!(timestampS - nowS <= toleranceS))
     throw new WebhookVerificationError('too_new', 'webhook-timestamp is in the future: compare the clocks.');
   return timestampS;
 }
 
-/** @throws InvalidParameterError, which never holds the secret; so also for an empty variable of the environment */
+/** @throws InvalidParameterError, which never contains the secret; also for an empty environment variable */
 function secretBytes(secret: unknown): Uint8Array<ArrayBuffer> {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(String(secret))?.[1] ?? '';
   let text = '';
   try {
     text = atob(encoded);
   } catch {
-    // Too short then.
+    // The text is then too short.
   }
   if (text.length < minSecretBytes) throw new InvalidParameterError('secret', 'must have the form whsec_<base64>');
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
@@ -143,11 +143,11 @@ async function hmacBase64(key: Uint8Array<ArrayBuffer>, signed: Uint8Array<Array
   return btoa(String.fromCharCode(...new Uint8Array(await subtle.sign('HMAC', imported, signed))));
 }
 
-/** Takes as long wherever the texts differ; only their length shows. */
-function equalInConstantTime(given: string, expected: string): boolean {
-  if (given.length !== expected.length) return false;
+/** Compares in constant time; only the length is revealed. */
+function equalInConstantTime(actual: string, expected: string): boolean {
+  if (actual.length !== expected.length) return false;
   let difference = 0;
-  for (let at = 0; at < expected.length; at++) difference |= given.charCodeAt(at) ^ expected.charCodeAt(at);
+  for (let at = 0; at < expected.length; at++) difference |= actual.charCodeAt(at) ^ expected.charCodeAt(at);
   return difference === 0;
 }
 

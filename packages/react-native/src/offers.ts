@@ -25,13 +25,13 @@ export type PerkwireOffersProps = EventHandlers & {
   service: PerkwireService;
   user: PerkwireUser;
   /**
-   * What `fetchOffers` answered for this `user`, or its JSON; absent: prefetched offers, or those that are fetched now.
-   * Another one is shown in a new page.
+   * Result of `fetchOffers` for this `user`, or its JSON. Absent: prefetched offers, or offers fetched now. A new
+   * response is shown in a new page.
    */
   response?: FetchOffersResponse | string;
-  /** When it becomes true, the selected perks are confirmed: set it when the order is placed. */
+  /** Confirms the selected perks when it becomes true. Set it when the order is placed. */
   confirm?: boolean;
-  /** Number of offers; 0: nothing is shown. */
+  /** Receives the number of offers; with 0, nothing is shown. */
   onOffersFound?: (count: number) => void;
   onClosed?: () => void;
   /** Opens a click-out outside of the app. Default: `Linking.openURL`. */
@@ -39,7 +39,7 @@ export type PerkwireOffersProps = EventHandlers & {
   style?: WebViewProps['style'];
 };
 
-/** Confirms what is selected; a script's last value must be `true`. */
+/** Confirms the selection; the last value of a script must be `true`. */
 const confirmScript = 'Ad.confirm(); true;';
 
 /**
@@ -52,7 +52,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   useEffect(() => {
     latest.current = props;
   });
-  // Compared by content: objects in props are new ones in each rendering.
+  // Compare by content, because props contain new objects in each rendering.
   const given = useMemo(() => (typeof response === 'object' ? JSON.stringify(response) : response), [response]);
   const key = JSON.stringify([service, user, given]);
   const guard = useNavigation(originOf(service), key);
@@ -85,7 +85,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   };
 
   return createElement(WebView, {
-    // A web view does not load an equal page again, which takes a response when it has loaded.
+    // A web view does not reload an equal page, and a response is injected after loading.
     key: given ?? null,
     ref: webView,
     source: guard.visited === null ? page : { uri: guard.visited },
@@ -93,7 +93,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
     originWhitelist: ['*'],
     javaScriptEnabled: true,
     domStorageEnabled: true,
-    // Links for a new window come to the guard like all others.
+    // Route links for a new window through the guard, like all others.
     setSupportMultipleWindows: false,
     onLoadEnd: () => {
       if (response !== undefined && guard.visited === null)
@@ -110,15 +110,15 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
 }
 
 type Navigation = {
-  /** A URL that the web view went to in place of its page. */
+  /** URL that the web view opened in place of its page. */
   visited: string | null;
   opened: (url: string) => void;
   mayLoad: (request: { url: string; isTopFrame: boolean }) => boolean;
 };
 
 /**
- * A web view decides at once, the guard after a second, because `url_clicked` may come after the navigation: so a
- * navigation is cancelled, and repeated where it is allowed.
+ * A web view decides at once, but the guard after a second, because `url_clicked` may arrive after the navigation. So
+ * each navigation is cancelled, and repeated if it is allowed.
  */
 function useNavigation(origin: string, key: string): Navigation {
   const guard = useRef(new NavigationGuard()).current;
@@ -145,7 +145,10 @@ function useNavigation(origin: string, key: string): Navigation {
   };
 }
 
-/** Confirms once `confirm` becomes true and the offers are there. @returns what is told whether they are there */
+/**
+ * Confirms when `confirm` becomes true and the offers are loaded. @returns a function that receives whether they are
+ * loaded
+ */
 function useConfirmation(confirm: boolean, key: string, run: () => void): (isThere: boolean) => void {
   const state = useRef({ key, last: confirm, isThere: false, isPending: false });
   if (state.current.key !== key) state.current = { key, last: confirm, isThere: false, isPending: false };

@@ -15,9 +15,9 @@ import { prefetchTemplate } from './templates.ts';
 export type PerkwirePrefetchProps = Omit<EventHandlers, 'onPerksConfirmed'> & {
   service: PerkwireService;
   user: PerkwireUser;
-  /** Called once: how many offers wait for the checkout; 0 means that its offer section can be skipped. */
+  /** Called once with the number of offers for the checkout. 0 means that the offer section can be skipped. */
   onResult: (count: number) => void;
-  /** When the result is 0 because nothing has arrived (milliseconds). Default 8,000. */
+  /** Time, in milliseconds, after which the result is 0 if nothing has arrived. Default 8,000. */
   timeoutMs?: number;
 };
 
@@ -42,7 +42,7 @@ export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
     latest.current.onResult(count);
   };
 
-  // Compared by content: objects in props are new ones in each rendering.
+  // Compare by content, because props contain new objects in each rendering.
   const key = JSON.stringify([service, user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
   const source = useMemo(() => {

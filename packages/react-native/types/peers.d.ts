@@ -1,5 +1,5 @@
 /**
- * What this package uses of its peers, which are not installed here: React Native alone is larger than all else.
+ * Used parts of this package's peers, which are not installed here because React Native is larger than everything else.
  * Apps compile against the peers' own types.
  */
 declare module 'react-native' {
