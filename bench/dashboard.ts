@@ -89,11 +89,11 @@ async function seed({ pool, ...stage }: Stage): Promise<void> {
 }
 
 async function ask({ pool, databaseUrl }: Stage): Promise<void> {
-  const { rows: found } = await pool.query<{ publisher: number; delivery: string; sums: string; deliveries: string }>(
+  const { rows: sizes } = await pool.query<{ publisher: number; delivery: string; sums: string; deliveries: string }>(
     `select publisher_id as publisher, id as delivery, (select count(*) from rollups) as sums,
       (select count(*) from deliveries) as deliveries from deliveries where status = 'failed' limit 1`,
   );
-  const seeded = found[0] as (typeof found)[0];
+  const seeded = sizes[0] as (typeof sizes)[0];
   const publisherPages = [...pages, `/deliveries/${seeded.delivery}`];
   const cookie = await signIn(pool);
   const server = await startServerProcess({ databaseUrl });

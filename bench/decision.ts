@@ -56,8 +56,8 @@ function inputFor({ campaigns, eligible, paid, capped, model = true }: Case): De
   });
 }
 
-for (const decisionCase of cases) {
-  const input = inputFor(decisionCase);
+for (const scenario of cases) {
+  const input = inputFor(scenario);
   let seed = 0;
   const run = (ms: number): number => {
     const start = performance.now();
@@ -71,6 +71,6 @@ for (const decisionCase of cases) {
   run(500); // warm-up
   const micros = run(seconds * 1000).toFixed(1);
   process.stdout.write(
-    `${decisionCase.eligible} of ${decisionCase.campaigns} eligible, ${decisionCase.what}: ${micros} µs of processor time\n`,
+    `${scenario.eligible} of ${scenario.campaigns} eligible, ${scenario.what}: ${micros} µs of processor time\n`,
   );
 }

@@ -93,8 +93,8 @@ try {
   for (let round = 0; round < 2 * (rounds + 1); round += 1) {
     const kind = round % 2 === 0 ? 'with' : 'without';
     const ids = await openSessions(stage, kind === 'with' ? withCodes : without, `round-${round}`);
-    const one = await wrapAll(server.port, costs, ids);
-    if (round > 1) costsByKind[kind].push(one); // the first two warm up
+    const measured = await wrapAll(server.port, costs, ids);
+    if (round > 1) costsByKind[kind].push(measured); // the first two warm up
   }
   const sum = (kind: 'with' | 'without'): number =>
     median(costsByKind[kind].map(({ serverUs, databaseUs }) => serverUs + databaseUs));

@@ -30,7 +30,7 @@ function summary(reportPath: string): string | null {
   const { testResults } = JSON.parse(readFileSync(reportPath, 'utf8')) as Report;
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
   const namesOf = (status: string): string[] =>
-    tests.filter((test) => test.status === status).map((one) => one.fullName);
+    tests.filter((test) => test.status === status).map((test) => test.fullName);
   if (namesOf('failed').length > 0 || testResults.some(({ message }) => message !== '')) return null;
   const skipped = namesOf('skipped');
   const rest = skipped.length > 0 ? `, ${skipped.length} skipped, which the driver cannot run:` : '';

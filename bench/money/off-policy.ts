@@ -70,7 +70,7 @@ function sampled(input: DecisionInput): SampledDecisions {
   return step.value;
 }
 
-/** What a ranking shows depends only on the version of the model and on the device. */
+/** Samples decisions; what a ranking shows depends only on the version of the model and on the device. */
 function createSampled(): (input: DecisionInput, ranking: string) => SampledDecisions {
   const cache = new Map<string, SampledDecisions>();
   let version = -1;
@@ -125,7 +125,7 @@ function play(world: World, seed: number): PolicyResult[] {
       const ofOther = sample(otherwise(input, other), other.ranking);
       const own = results[index] as PolicyResult;
       own.actual += values[offer] as number;
-      own.other += values.reduce((sum, value, one) => sum + value * ofOther.ofAny(one + 1, 1), 0);
+      own.other += values.reduce((sum, value, position) => sum + value * ofOther.ofAny(position + 1, 1), 0);
       const ratio = ofOther.ofAny(offer + 1, 1) / asItWas.ofShown(offer + 1, 1);
       own.observed.push({
         weight: 1,

@@ -32,15 +32,15 @@ export function play(world: World, policy: Policy, seed: number, note: (answer: 
     }
     const asker = world.asker(at);
     const isPresent = (offer: number): boolean => at >= world.startsAt(offer);
-    const chosen = policy.choose(asker, isPresent, at, noonMs + atMs);
+    const ranked = policy.choose(asker, isPresent, at, noonMs + atMs);
     if (at >= from) {
       const values = valuesOf(world, asker, at);
       const worth = (offers: readonly number[]): number =>
         offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
       const best = topOf(values, isPresent, world.positions);
-      note({ at, atMs, chosen, best, earned: worth(chosen), possible: worth(best) });
+      note({ at, atMs, chosen: ranked, best, earned: worth(ranked), possible: worth(best) });
     }
-    for (const [k, offer] of chosen.entries()) {
+    for (const [k, offer] of ranked.entries()) {
       const view: View = { offer, position: k + 1, asker, atMs: noonMs + atMs };
       const later = (eventMs: number, event: Notice): void => {
         const sinceMs = eventMs - noonMs;

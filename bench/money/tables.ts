@@ -107,7 +107,7 @@ for (const file of readdirSync(folder)
   .filter((name) => name.endsWith('.csv') && name.includes(only))
   .sort()) {
   const rows = readTable(join(folder, file));
-  const counts = labelsOf(rows).map((one) => rows.filter(({ label }) => label === one).length);
+  const counts = labelsOf(rows).map((name) => rows.filter(({ label }) => label === name).length);
   for (const rates of [
     [1, 0],
     [0.3, 0.02],

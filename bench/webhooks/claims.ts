@@ -59,16 +59,16 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   for (let turn = -warmUp; turn < claims; turn++) {
     if (turn % lookEvery === 0)
       for (let isDone = false; !isDone; ) looks.push(await timed(async () => (isDone = await scheduler.scan())));
-    let found: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
+    let deliveries: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
     const tookMs = await timed(async () => {
-      found = (await scheduler.claim(1, { takeOver: true })).claimed;
+      deliveries = (await scheduler.claim(1, { takeOver: true })).claimed;
     });
     if (turn >= 0) times.push(tookMs);
-    claimed += found.length;
+    claimed += deliveries.length;
     await pool.query('delete from delivery_queue where delivery_id = any($1)', [
-      found.map((delivery) => delivery.deliveryId),
+      deliveries.map((delivery) => delivery.deliveryId),
     ]);
-    for (const delivery of found) scheduler.release(delivery);
+    for (const delivery of deliveries) scheduler.release(delivery);
     commits.push(await timed(() => pool.query('insert into bench_commit values ($1)', [turn])));
   }
   await pool.end();

@@ -146,7 +146,7 @@ async function measureLog(
 
 async function measure(origin: string, filter: string): Promise<LogResult> {
   const times: number[] = [];
-  let found = 0;
+  let rowCount = 0;
   for (let call = -1; call < calls; call++) {
     const startMs = performance.now();
     const answer = await fetch(`${origin}/manage/v1/deliveries?${filter}`, {
@@ -155,10 +155,10 @@ async function measure(origin: string, filter: string): Promise<LogResult> {
     const { data } = (await answer.json()) as { data: { deliveries: unknown[] } };
     if (call >= 0) times.push(performance.now() - startMs);
     if (answer.status !== 200) throw new Error(`${filter} answered ${answer.status}`);
-    found = data.deliveries.length;
+    rowCount = data.deliveries.length;
   }
   const { p50Ms, p95Ms } = percentiles(times);
-  return { filter, found, p50Ms, p95Ms };
+  return { filter, found: rowCount, p50Ms, p95Ms };
 }
 
 /** Filters by themselves, in pairs, and with values that nothing matches. */

@@ -63,9 +63,15 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
       const offer = offers.get(offerId);
       // A pool that never had a code is still being filled.
       if (offer === undefined || view.total === 0 || view.loading !== null || !(paused || view.low)) return [];
-      const { left, hours_left: hoursLeft } = view;
+      const { left: remaining, hours_left: hoursLeft } = view;
       const isExpired = paused && view.expired;
-      const data = { offer_id: offerId, name: offer.copy.title, left, hours_left: hoursLeft, expired: isExpired };
+      const data = {
+        offer_id: offerId,
+        name: offer.copy.title,
+        left: remaining,
+        hours_left: hoursLeft,
+        expired: isExpired,
+      };
       const kind = paused ? 'coupons.empty' : 'coupons.low';
       return [{ publisherId, kind, subject: String(offerId), cause: isExpired ? `${supply} expired` : supply, data }];
     });

@@ -16,7 +16,7 @@ const argumentsOf = (command: Command): string[] => [
   ...Object.keys({ ...optionsOf(command), ...commonOptions }).map((name) => `--${name}`),
 ];
 
-/** What may follow a prefix of command words: the next words, or arguments and options of the whole command. */
+/** Candidates after a prefix of command words: the next words, or arguments and options of the whole command. */
 function candidates(commands: Commands): Candidates[] {
   const next = new Map<string, Set<string>>();
   for (const { name } of commands) {

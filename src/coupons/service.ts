@@ -88,9 +88,9 @@ export function createCouponService(deps: LoadDeps & { management: Management })
   }
 
   return {
-    add: async (actor, publisherId, id, given) => {
+    add: async (actor, publisherId, id, requestBody) => {
       await management.read(actor, publisherId, (work) => requireOffer(work, id));
-      const input = readInput(given);
+      const input = readInput(requestBody);
       if ('shared' in input) return share(actor, publisherId, id, input.shared);
       if ('codes' in input) {
         const { codes } = input;
@@ -131,11 +131,11 @@ export function createCouponService(deps: LoadDeps & { management: Management })
       }),
     pool: (actor, publisherId, id) =>
       management.read(actor, publisherId, async (work) => requirePool(work.executor, await requireOffer(work, id))),
-    change: (actor, publisherId, id, given) =>
+    change: (actor, publisherId, id, changes) =>
       management.write(actor, publisherId, async (work) => {
         const offerId = await requireOffer(work, id);
         await ensurePool(work, offerId);
-        return changePool(work, secretBox, offerId, given);
+        return changePool(work, secretBox, offerId, changes);
       }),
     removePool: (actor, publisherId, id) =>
       management.write(actor, publisherId, async (work) => {
@@ -193,8 +193,14 @@ async function addCodes(
     const loaded = await loadCodes(deps, { ...source, offerId });
     return await management.write(actor, publisherId, async (work) => {
       await auditCodes(work, offerId, { added: loaded.added });
-      const { added, duplicates, named } = loaded;
-      return { ...(await stockOf(work, offerId)), added, duplicate_count: duplicates, duplicates: named, ...noFile };
+      const { added, duplicates, named: duplicateCodes } = loaded;
+      return {
+        ...(await stockOf(work, offerId)),
+        added,
+        duplicate_count: duplicates,
+        duplicates: duplicateCodes,
+        ...noFile,
+      };
     });
   } catch (err) {
     // A pool without codes would pause the offer.

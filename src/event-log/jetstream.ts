@@ -94,8 +94,8 @@ const streamSettings = (stream: string, replicas: number, nats: Nats) => ({
   max_msgs_per_subject: -1,
 });
 
-function refuseForeign(actualSettings: StreamConfig, expectedSettings: ReturnType<typeof streamSettings>): void {
-  const differing = Object.entries(expectedSettings).flatMap(([name, value]) => {
+function refuseForeign(actualSettings: StreamConfig, expected: ReturnType<typeof streamSettings>): void {
+  const differing = Object.entries(expected).flatMap(([name, value]) => {
     const actual = actualSettings[name as keyof StreamConfig];
     return JSON.stringify(actual) === JSON.stringify(value)
       ? []
@@ -103,7 +103,7 @@ function refuseForeign(actualSettings: StreamConfig, expectedSettings: ReturnTyp
   });
   if (differing.length > 0)
     throw new ForeignStreamError(
-      `The stream ${expectedSettings.name} of EVENT_LOG_URL has other settings than Perkwire's (${differing.join('; ')}): ` +
+      `The stream ${expected.name} of EVENT_LOG_URL has other settings than Perkwire's (${differing.join('; ')}): ` +
         'change them, or name another stream by EVENT_LOG_STREAM.',
     );
 }

@@ -139,9 +139,9 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * Erases values of custom attributes: counts their sessions as `other`, as far as they were counted; the sums over all
- * values stay. Must run in the transaction that removes the attributes from the sessions, before the removal. Rollups
- * and compaction are blocked meanwhile, because rows rewritten at the same time would be missed.
+ * Call it to erase values of custom attributes. It counts their sessions as `other`, as far as they were counted; the
+ * sums over all values stay. Must run in the transaction that removes the attributes from the sessions, before the
+ * removal. Rollups and compaction are blocked meanwhile, because rows rewritten at the same time would be missed.
  * @returns the attributes that each session must keep, all `other`, so that a recount matches what was counted
  */
 export async function eraseAttributeValues(

@@ -155,10 +155,10 @@ export function breakdown(
   nameOf: (id: string | number) => Html | string,
   money: FormatMoney,
 ): Html {
-  const shown = tileMetrics.filter((metric) => isKnownBy(metric, by));
+  const shownMetrics = tileMetrics.filter((metric) => isKnownBy(metric, by));
   const cells = groups.map(({ value, metrics: sums }) => {
-    return [nameOf(value), ...shown.map((metric) => formatted(metric, sums, by, money))];
+    return [nameOf(value), ...shownMetrics.map((metric) => formatted(metric, sums, by, money))];
   });
-  const columns = [{ text: t(`dimensions.${by}`) }, ...shown.map(({ text }) => ({ text, numeric: true }))];
+  const columns = [{ text: t(`dimensions.${by}`) }, ...shownMetrics.map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;
 }

@@ -154,19 +154,19 @@ const open = (effects: readonly RequestedEffect[], kind: Effect['kind']): Reques
   effects.filter(({ effect, result }) => effect.kind === kind && result === 'done');
 
 async function applyAttributes(work: Work, effects: readonly RequestedEffect[], userKeys: UserKeys): Promise<boolean> {
-  const byUser = new Map<string, ToldAttributes & { attributes: Map<string, unknown>; asked: RequestedEffect[] }>();
+  const byUser = new Map<string, ToldAttributes & { attributes: Map<string, unknown>; effects: RequestedEffect[] }>();
   for (const effect of open(effects, 'attribute')) {
     if (effect.effect.kind !== 'attribute') continue;
     const { userId } = effect.message;
-    const user = getOrInsert(byUser, userId, () => ({ pubUserId: userId, attributes: new Map(), asked: [] }));
+    const user = getOrInsert(byUser, userId, () => ({ pubUserId: userId, attributes: new Map(), effects: [] }));
     user.attributes.set(effect.effect.name, effect.effect.value);
-    user.asked.push(effect);
+    user.effects.push(effect);
   }
   if (byUser.size === 0) return false;
   const isFirst = await keepAttributes(work.executor, work.publisherId);
   const users = [...byUser.values()];
   const problems: ReadonlyMap<string, AttributeProblem>[] = await tellAttributes(work, users, userKeys);
-  for (const [index, { asked: ofUser }] of users.entries())
+  for (const [index, { effects: ofUser }] of users.entries())
     for (const effect of ofUser) effect.result = problems[index]?.get(effect.effect.name) ?? 'done';
   return isFirst;
 }

@@ -65,9 +65,9 @@ function isGlobal(address: Address): boolean {
 }
 
 /**
- * Whether an address may be called. It must be a plain global unicast address, or within `allowNets`. All forms that
- * embed an IPv4 address in IPv6, for a translator or tunnel to unwrap, are refused, except IPv4-mapped addresses whose
- * IPv4 address is in `allowNets`.
+ * Whether an address may be called: the guard against private addresses. It must be a plain global unicast address, or
+ * within `allowNets`. All forms that embed an IPv4 address in IPv6, for a translator or tunnel to unwrap, are refused,
+ * except IPv4-mapped addresses whose IPv4 address is in `allowNets`.
  * @param ip in its usual notation (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
  */
 export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean {

@@ -9,7 +9,7 @@ type CallOptions = TransportOptions &
   ({ sdkId: string; apiKey?: never } | { apiKey: string; sdkId?: never }) & {
     /** Base URL of the service, such as `https://offers.example`. */
     baseUrl: string;
-    /** Incentive offers: "0" without, "1" with, "2" only. */
+    /** Incentive offers: "0" for none, "1" to include them, "2" for only these. */
     loyaltyboost?: '0' | '1' | '2';
     /** "1" for only offers with an image. */
     creative?: '0' | '1';

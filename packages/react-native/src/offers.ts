@@ -53,13 +53,13 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
     latest.current = props;
   });
   // Compare by content, because props contain new objects in each rendering.
-  const given = useMemo(() => (typeof response === 'object' ? JSON.stringify(response) : response), [response]);
-  const key = JSON.stringify([service, user, given]);
+  const responseText = useMemo(() => (typeof response === 'object' ? JSON.stringify(response) : response), [response]);
+  const key = JSON.stringify([service, user, responseText]);
   const guard = useNavigation(originOf(service), key);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
   const page = useMemo(() => {
-    const mode = given === undefined ? 'sdk' : 'api';
+    const mode = responseText === undefined ? 'sdk' : 'api';
     const options = { sdkId: service.sdkId, sdkCdnUrl: sdkUrlOf(service), mode, user } as const;
     return { html: renderCheckoutHtml(checkoutTemplate, options), baseUrl: originOf(service) };
   }, [key]);
@@ -86,7 +86,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
 
   return createElement(WebView, {
     // A web view does not reload an equal page, and a response is injected after loading.
-    key: given ?? null,
+    key: responseText ?? null,
     ref: webView,
     source: guard.visited === null ? page : { uri: guard.visited },
     style,
@@ -134,11 +134,11 @@ function useNavigation(origin: string, key: string): Navigation {
   return {
     visited: url,
     opened: (opened) => guard.opened(opened),
-    mayLoad: ({ url: wanted, isTopFrame }) => {
-      const isOwnPage = wanted === 'about:blank' || wanted === origin || wanted === `${origin}/`;
-      if (isOwnPage || isTopFrame === false || wanted === url) return true;
-      void guard.decide(wanted).then((decision) => {
-        if (decision === 'allow' && present.current === key) setVisited({ key, url: wanted });
+    mayLoad: ({ url: target, isTopFrame }) => {
+      const isOwnPage = target === 'about:blank' || target === origin || target === `${origin}/`;
+      if (isOwnPage || isTopFrame === false || target === url) return true;
+      void guard.decide(target).then((decision) => {
+        if (decision === 'allow' && present.current === key) setVisited({ key, url: target });
       });
       return false;
     },

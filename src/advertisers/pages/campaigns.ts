@@ -51,7 +51,7 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
     ...(cursor !== '' && { cursor }),
   });
   const ids = rows.map(({ id }) => Number(id));
-  const { carriers, shown } = await management.read(context, async (work) => ({
+  const { carriers, shown: extended } = await management.read(context, async (work) => ({
     carriers: await readCarriers(work, ids),
     shown: await withAdditions(additions, kinds.campaigns, work, rows),
   }));
@@ -75,7 +75,7 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
           ${table(
             t('nav.campaigns'),
             columns.map((text) => ({ text })),
-            shown.map((row) => [
+            extended.map((row) => [
               strongLink(`${path}/${row.id}`, String(row.name)),
               campaignBadge(row),
               (carriers.get(Number(row.id)) ?? []).map(({ name }) => name).join(', '),

@@ -52,7 +52,7 @@ export function createUnit(options: AdOptions): AdUnit & {
     if (ad.startPending && isConfigured(source.config, isLate)) init().catch(reported);
   };
 
-  const init = (given?: AdConfig, callback?: Callback): Promise<boolean> => initialise(ad, given, callback);
+  const init = (config?: AdConfig, callback?: Callback): Promise<boolean> => initialise(ad, config, callback);
 
   const showOrNext = (): void => {
     start();
@@ -137,14 +137,14 @@ function cancel(ad: AdState): void {
 }
 
 /** Applies the page's configuration, and loads offers. @returns whether there are offers */
-async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): Promise<boolean> {
+async function initialise(ad: AdState, newConfig?: AdConfig, callback?: Callback): Promise<boolean> {
   const { source, emitter } = ad;
   const calledAtMs = performance.now();
   const isFirst = ad.startPending;
   ad.startPending = false;
-  if (given !== undefined && given !== null && typeof given !== 'object')
+  if (newConfig !== undefined && newConfig !== null && typeof newConfig !== 'object')
     reportOnce(ad, new SdkError('invalid_parameter', 'The configuration is not an object.'));
-  else Object.assign(source.config, given, typeof callback === 'function' && { callback });
+  else Object.assign(source.config, newConfig, typeof callback === 'function' && { callback });
   emitter.flush();
   if (isFirst) listenForStoredSessions(ad);
   const { config } = checkConfig(source.config);
@@ -172,8 +172,8 @@ function destroy(ad: AdState): void {
 }
 
 /** Creates an additional unit, which inherits missing settings from that of the page. */
-export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
-  const { user: ownUser, ...own } = Object(given) as AdMountConfig;
+export function mountUnit(page: Source, mountConfig: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
+  const { user: ownUser, ...own } = Object(mountConfig) as AdMountConfig;
   const { autoLoad: _load, autoShow: _show, targetElement: _target, containerId: _id, ...shared } = Object(page.config);
   const placement = own.placement === undefined ? {} : { placement: own.placement };
   let user = { ...ownUser, ...placement };

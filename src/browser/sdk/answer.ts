@@ -17,8 +17,8 @@ export const defaultAnswers = UNIT_OFFER;
  * Accepts the JSON text, the whole response, or its `data`. Drops offers without a usable click URL.
  * @throws SdkError server_error if it is not such a response
  */
-export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults): Answer {
-  const raw = typeof given === 'string' ? parse(given) : given;
+export function readAnswer(response: unknown, config: AdConfig, defaults: Defaults): Answer {
+  const raw = typeof response === 'string' ? parse(response) : response;
   const data = fieldsOf(fieldsOf(raw).data ?? raw);
   if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The response has no offers list.');
   const ownStyles = fieldsOf(data.styles);
@@ -78,8 +78,8 @@ const flagNames = ['offerwall_enabled', 'wallet_enabled', 'is_loyalty'] as const
 const mapped = <Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value): Record<Name, Value> =>
   objectOf(names.map((name) => [name, read(name)] as const)) as Record<Name, Value>;
 
-function readOffer(given: unknown): Offer | null {
-  const from = withNewOfferNames(fieldsOf(given));
+function readOffer(value: unknown): Offer | null {
+  const from = withNewOfferNames(fieldsOf(value));
   const beacons = fieldsOf(from.beacons);
   const texts = mapped(textNames, (name) => plain(from[name]));
   const urls = mapped(urlNames, (name) => urlOf(from[name]));
@@ -102,8 +102,8 @@ function readOffer(given: unknown): Offer | null {
   };
 }
 
-function readCreative(given: unknown): Creative {
-  const from = fieldsOf(given);
+function readCreative(value: unknown): Creative {
+  const from = fieldsOf(value);
   return {
     url: urlOf(from.url),
     creative_type: textOf(from.creative_type),
@@ -137,9 +137,9 @@ export const strangersIn = (known: object, given: unknown, path: string): string
 
 /** Deep copy of `base` with the values of `over` that have the same type. */
 function overlay<Base extends object>(base: Base, over: unknown): Base {
-  const given = fieldsOf(over);
+  const overrides = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]): [string, unknown] => {
-    const override = given[key];
+    const override = overrides[key];
     return [
       key,
       typeof value === 'object' ? overlay(value, override) : typeof override === typeof value ? override : value,

@@ -29,10 +29,10 @@ export type Api = {
  */
 export function createApi(base: string, accountId: string): Api {
   const url = (path: string, query: Record<string, unknown> = {}): string => {
-    const given = Object.entries({ ...query, api_key: accountId }).filter(
+    const parameters = Object.entries({ ...query, api_key: accountId }).filter(
       ([, value]) => value !== undefined && value !== '',
     );
-    return `${base}${path}?${queryText(given)}`;
+    return `${base}${path}?${queryText(parameters)}`;
   };
   const usp = (path: string): string => `/sdk/v4/usp/${path}.json`;
   const session = (id: string, pubUserId: string): string =>

@@ -62,9 +62,9 @@ const memberTypes: Record<keyof AdConfig, string> = {
 };
 
 /** Returns the valid members, and a sentence for each invalid one. */
-export function checkConfig(given: AdConfig): { config: AdConfig; problems: string[] } {
+export function checkConfig(config: AdConfig): { config: AdConfig; problems: string[] } {
   const problems: string[] = [];
-  const entries = Object.entries(Object(given)).filter(([name, value]) => {
+  const entries = Object.entries(Object(config)).filter(([name, value]) => {
     const types = Object.keys(memberTypes).includes(name) ? memberTypes[name as keyof AdConfig] : null;
     if (value === undefined || value === null) return false;
     if (types?.includes(typeof value)) return true;

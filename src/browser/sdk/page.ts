@@ -31,10 +31,10 @@ export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'stor
   if (!/^https?:/.test(base) || !parseUrl(base)) fail('AdConfig.apiUrl is not a URL.');
   const isUser = typeof source.user === 'object' && !Array.isArray(source.user);
   if (!isUser) problems.push('AdUser is not an object.');
-  const given = isUser ? source.user : {};
-  const refused = refusesIdentity(config, given);
+  const payload = isUser ? source.user : {};
+  const refused = refusesIdentity(config, payload);
   allowStorage(!refused);
-  const user = refused ? withoutIdentity(given) : given;
+  const user = refused ? withoutIdentity(payload) : payload;
   return { config, user, api: createApi(base, accountId as string), base, problems };
 }
 

@@ -69,12 +69,12 @@ export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defau
 });
 
 /** Replaces each text of `given` that is the English default. */
-function translated<Given extends object>(given: Given, from: object, to: Texts = {}): Given {
-  const result = { ...given } as Record<string, unknown>;
+function translated<Given extends object>(texts: Given, from: object, to: Texts = {}): Given {
+  const result = { ...texts } as Record<string, unknown>;
   for (const [key, text] of Object.entries(to)) {
-    const [value, known] = [result[key], (from as Record<string, unknown>)[key]];
-    if (typeof text === 'object') result[key] = translated(value as object, known as object, text);
-    else if (value === known) result[key] = text;
+    const [value, english] = [result[key], (from as Record<string, unknown>)[key]];
+    if (typeof text === 'object') result[key] = translated(value as object, english as object, text);
+    else if (value === english) result[key] = text;
   }
   return result as Given;
 }

@@ -113,8 +113,8 @@ function jsonOrNull(text: string): unknown {
 type Headers = Readonly<Record<string, unknown>>;
 
 const isEqual = (actual: string, expected: string): boolean => {
-  const [left, right] = [Buffer.from(actual), Buffer.from(expected)];
-  return left.length === right.length && timingSafeEqual(left, right);
+  const [actualBytes, expectedBytes] = [Buffer.from(actual), Buffer.from(expected)];
+  return actualBytes.length === expectedBytes.length && timingSafeEqual(actualBytes, expectedBytes);
 };
 
 const sendGridTimestamp = 'x-twilio-email-event-webhook-timestamp';

@@ -131,7 +131,7 @@ function problemOf({ length }: string): string | null {
 async function show(
   { management }: Services,
   context: PublisherContext,
-  { found, typed, problem }: { found?: UserSummary; typed?: Typed; problem?: string },
+  { found: summary, typed, problem }: { found?: UserSummary; typed?: Typed; problem?: string },
 ): Promise<Page> {
   const cursor = queryText(context, 'cursor');
   const { erasures, next } = await management.read(context, ({ executor, publisherId }) =>
@@ -145,8 +145,8 @@ async function show(
     nav: 'privacy-desk',
     status: problem === undefined ? 200 : 422,
     body: html`
-      ${card(t('privacyDesk.user'), userForm(context, typed ?? typedOf(found?.subject), errors))}
-      ${found === undefined ? nothing : foundCard(context, found)}
+      ${card(t('privacyDesk.user'), userForm(context, typed ?? typedOf(summary?.subject), errors))}
+      ${summary === undefined ? nothing : foundCard(context, summary)}
       ${card(t('privacyDesk.requests'), erasures.length === 0 ? noRequests() : erasureTable(context, erasures))}
       ${pager(cursor === '' ? null : own, next === null ? null : `${own}?cursor=${next}`)}`,
   };

@@ -24,7 +24,7 @@ export type DescribedTag = { name: string; slug: string; description: string; op
 /** Input of the pages. */
 export type Reader = {
   document: ApiDocument;
-  /** By security scheme: keys of the demo, or the names that the reader's own take the place of. */
+  /** Keys by security scheme: those of the demo, or placeholders that the reader replaces. */
   keys: Record<string, string>;
   publicUrl: string;
   isDemo: boolean;

@@ -12,7 +12,7 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Placeholders outside of the demo, which the reader replaces by their own keys. */
+/** Placeholders outside of the demo, which readers replace by theirs. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**

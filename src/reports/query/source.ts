@@ -20,7 +20,7 @@ export const unknownValue = 'unknown';
 /** Source that a query is answered from. */
 type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
 
-/** What is read of a source: all metrics, or money by currency. */
+/** Columns to read from a source: all metrics, or money by currency. */
 export type Measure = 'metrics' | 'money';
 
 const tables = {
@@ -96,7 +96,7 @@ const inRange = ([start, end]: RangeOf): string => `bucket >= ${start} and bucke
 const dimensions = Object.values(dimensionColumns).join(', ');
 
 /** Adds a value to the statement and returns its placeholder. */
-type AddParameter = (value: unknown) => string;
+type BindValue = (value: unknown) => string;
 
 /**
  * SQL of a query's source: rows with `bucket`, the dimensions and the metrics, of publisher $1, from $2 until before
@@ -110,29 +110,24 @@ export function sourceSql(
   values: unknown[],
   { measure, range = wholeRange }: { measure: Measure; range?: RangeOf },
 ): string {
-  const addParameter: AddParameter = (value) => `$${values.push(value)}`;
-  if (source.kind === 'rollups') return rollupsSql(source.grain, query, addParameter, { measure, range });
+  const bind: BindValue = (value) => `$${values.push(value)}`;
+  if (source.kind === 'rollups') return rollupsSql(source.grain, query, bind, { measure, range });
   if (source.kind === 'custom')
     return `
 select bucket, value, ${tables[measure].columns} from ${tables[measure].custom}
-where publisher_id = $1 and key = ${addParameter(source.key)} and grain = ${source.grain} and ${inRange(range)}
-  ${filterSql(query, addParameter)}`;
-  return measure === 'money' ? rawMoneySql(query, addParameter) : rawSql(query, addParameter);
+where publisher_id = $1 and key = ${bind(source.key)} and grain = ${source.grain} and ${inRange(range)}
+  ${filterSql(query, bind)}`;
+  return measure === 'money' ? rawMoneySql(query, bind) : rawSql(query, bind);
 }
 
 type Reading = { measure: Measure; range: RangeOf };
 
-const rollupsSql = (
-  grain: number,
-  query: ActivityQuery,
-  addParameter: AddParameter,
-  { measure, range }: Reading,
-): string => `
+const rollupsSql = (grain: number, query: ActivityQuery, bind: BindValue, { measure, range }: Reading): string => `
 select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket` : 'bucket'}, ${dimensions},
   ${tables[measure].columns}
 from ${tables[measure].rollups}
 where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
-  ${indexSql(grain, query)}${filterSql(query, addParameter)}${offersOfCampaignsSql(query, addParameter)}`;
+  ${indexSql(grain, query)}${filterSql(query, bind)}${offersOfCampaignsSql(query, bind)}`;
 
 const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
 
@@ -142,17 +137,17 @@ const rawEventsSql = countedEventsSql({
   sessionsFromDay: `${utcDayOf('$2')} - 1`,
 });
 
-const rawMoneySql = (query: ActivityQuery, addParameter: AddParameter): string => `
+const rawMoneySql = (query: ActivityQuery, bind: BindValue): string => `
 select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value, currency, ${moneyColumns}
 from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
-    ${namedValue(`custom ->> ${addParameter(query.customKey ?? '')}`)} as value, currency, ${moneyColumns}
+    ${namedValue(`custom ->> ${bind(query.customKey ?? '')}`)} as value, currency, ${moneyColumns}
   from (${rawEventsSql}) as events
-  where at >= $2 and at < $3 and ${hasMoney}${otherCustomSql(query, addParameter)}
+  where at >= $2 and at < $3 and ${hasMoney}${otherCustomSql(query, bind)}
 ) as paid
-where ${usesKey(query) ? 'value is not null' : 'true'} ${filterSql(query, addParameter)}`;
+where ${usesKey(query) ? 'value is not null' : 'true'} ${filterSql(query, bind)}`;
 
-function rawSql(query: ActivityQuery, addParameter: AddParameter): string {
+function rawSql(query: ActivityQuery, bind: BindValue): string {
   const byOffer = (['offer', 'campaign'] as const).some(
     (name) => query.groupBy.includes(name) || query.filters[name] !== undefined,
   );
@@ -161,12 +156,12 @@ select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (byOffer && /sessions$/.test(name) ? `served as ${name}` : name))}
 from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
-    ${namedValue(`custom ->> ${addParameter(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
+    ${namedValue(`custom ->> ${bind(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
   from (${rawEventsSql}) as events
-  where at >= $2 and at < $3${otherCustomSql(query, addParameter)} group by 1, 2, 3, 4, 5, 6, 7, 8
+  where at >= $2 and at < $3${otherCustomSql(query, bind)} group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
 where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not null' : ''}
-  ${filterSql(query, addParameter)}`;
+  ${filterSql(query, bind)}`;
 }
 
 /**
@@ -186,27 +181,25 @@ function indexSql(grain: number, { filters }: ActivityQuery): string {
     .join('');
 }
 
-function filterSql({ filters, customValues }: ActivityQuery, addParameter: AddParameter): string {
+function filterSql({ filters, customValues }: ActivityQuery, bind: BindValue): string {
   const conditions = dimensionNames.flatMap((name) => {
     const values = filters[name]?.map((value) => (value === unknownValue ? '' : value));
-    return values === undefined ? [] : [` and ${dimensionColumns[name]} = any(${addParameter(values)})`];
+    return values === undefined ? [] : [` and ${dimensionColumns[name]} = any(${bind(values)})`];
   });
-  if (customValues !== null) conditions.push(` and value = any(${addParameter(customValues)})`);
+  if (customValues !== null) conditions.push(` and value = any(${bind(customValues)})`);
   return conditions.join('');
 }
 
-const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, addParameter: AddParameter): string =>
-  otherCustom
-    .map(({ key, values }) => ` and ${namedValue(`custom ->> ${addParameter(key)}`)} = any(${addParameter(values)})`)
-    .join('');
+const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, bind: BindValue): string =>
+  otherCustom.map(({ key, values }) => ` and ${namedValue(`custom ->> ${bind(key)}`)} = any(${bind(values)})`).join('');
 
 /**
  * Converts campaigns to offers, because indexes contain only offers. An offer stays with its campaign, and its row
  * stays when it is removed.
  */
-function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, addParameter: AddParameter): string {
+function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, bind: BindValue): string {
   if (campaign === undefined) return '';
-  return ` and offer_id = any(array(select id from offers where campaign_id = any(${addParameter(campaign)})))`;
+  return ` and offer_id = any(array(select id from offers where campaign_id = any(${bind(campaign)})))`;
 }
 
 /** SQL of the most frequent values of a custom attribute in the range; the others are reported as `other`. */

@@ -3,7 +3,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { reader } from '../../platform/i18n/reader.ts';
 import type { Mail } from '../../platform/mailer.ts';
 import type { ChatMessage } from '../chat-channels.ts';
-import type { Answer } from '../pages/explorer/answer.ts';
+import type { ReportAnswer } from '../pages/explorer/answer.ts';
 import { formatted } from '../pages/explorer/charts.ts';
 import { toReportCsv } from '../pages/explorer/csv.ts';
 import { type FormatMoney, metricOf } from '../pages/explorer/metrics.ts';
@@ -16,7 +16,7 @@ export type Sent = {
   publisher: string;
   name: string;
   state: ExplorerState;
-  answer: Answer;
+  answer: ReportAnswer;
   names: Names;
   money: FormatMoney;
   /** Total in the reporting currency, in words; may be empty. */

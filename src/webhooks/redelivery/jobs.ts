@@ -145,14 +145,14 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     const walk = { order: 'oldest', above: job.cursor, below: job.newest, limit: sliceSize } as const;
     const { keys, next } = await walkDeliveries(executor, filter, walk);
     const statuses = filter.statuses ?? [];
-    const due = statuses.includes('pending')
+    const dueCount = statuses.includes('pending')
       ? await attemptNow(
           executor,
           keys.map((key) => key.id),
           endpointIds,
         )
       : 0;
-    const queued = due + (await requeue(executor, { publisherId, keys, endpointIds, statuses, nowMs }));
+    const queued = dueCount + (await requeue(executor, { publisherId, keys, endpointIds, statuses, nowMs }));
     const end = next === null ? `, status = 'done', ${finished}` : ', updated_at = $3';
     await executor.query(
       `update redelivery_jobs set queued = queued + $2, cursor = coalesce($4::uuid, cursor)${end} where id = $1::uuid`,

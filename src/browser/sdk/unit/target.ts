@@ -27,9 +27,9 @@ const targetWaitMs = 10_000;
  * Calls `found` when the page has the element, or `missing` after the timeout.
  * @returns a function that stops waiting
  */
-export function waitForTarget(target: unknown, found: () => void, missing: () => void): () => void {
+export function waitForTarget(target: unknown, onFound: () => void, missing: () => void): () => void {
   const observer = new MutationObserver(() => {
-    if (findElement(target)?.isConnected) finish(found);
+    if (findElement(target)?.isConnected) finish(onFound);
   });
   const timer = setTimeout(() => finish(missing), targetWaitMs);
   const stop = (): void => {

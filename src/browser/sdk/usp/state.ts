@@ -57,8 +57,8 @@ export function applyChange(usp: UspState, change: PerkChange): void {
 }
 
 /** Reverts a change that the server refused, unless a later change of the campaign is pending. */
-export function undoChange({ selected, pending }: UspState, { campaignId, selected: wanted }: PerkChange): void {
-  if (!pending.some((later) => later.campaignId === campaignId)) selected[wanted ? 'delete' : 'add'](campaignId);
+export function undoChange({ selected, pending }: UspState, { campaignId, selected: wasSelected }: PerkChange): void {
+  if (!pending.some((later) => later.campaignId === campaignId)) selected[wasSelected ? 'delete' : 'add'](campaignId);
 }
 
 /** Merges the pending changes; the last one of each campaign counts. */

@@ -37,8 +37,8 @@ export function createSource(base: string, query: URLSearchParams): WallSource {
   let session: string | null = null;
   return async ({ text, category }, cursor) => {
     const parameters = { limit: pageSize, q: text, category, cursor: cursor ?? session };
-    const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== '');
-    const search = new URLSearchParams(queryText(given));
+    const nonEmpty = Object.entries(parameters).filter(([, value]) => value !== null && value !== '');
+    const search = new URLSearchParams(queryText(nonEmpty));
     const raw = await withRetries(() => callJson('POST', urlOf(base, query, search), bodyOf(query)));
     const page = readPage(raw);
     session ??= page.session;
@@ -55,8 +55,8 @@ function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): s
 /** All other parameters are what the page knows of the user (docs/reference/fetch-offers.md#offerwall). */
 function bodyOf(query: URLSearchParams): Record<string, string> {
   if (query.has('t')) return {};
-  const given = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');
-  return { placement: 'offerwall', ...objectOf(given.filter(isAttribute)) };
+  const attributes = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');
+  return { placement: 'offerwall', ...objectOf(attributes.filter(isAttribute)) };
 }
 
 function readPage(raw: unknown): WallPage & { session: string | null } {

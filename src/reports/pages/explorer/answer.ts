@@ -28,7 +28,7 @@ export type AnswerRow = Compared & { value: string; text: string; also: readonly
 /** Value of a further dimension. */
 type AlsoValue = { name: DimensionName; value: string; text: string };
 
-export type Answer = {
+export type ReportAnswer = {
   periods: Periods;
   total: Compared;
   /** Total in the reporting currency, if there is one; null if a rate is missing. */
@@ -49,7 +49,7 @@ export async function answerOf(
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
   question: ReportQuestion,
   signal: AbortSignal | undefined,
-): Promise<Answer | Problem> {
+): Promise<ReportAnswer | Problem> {
   const { state, publisher, nowMs } = question;
   try {
     const periods = periodsOf(state, publisher.timeZone, nowMs);

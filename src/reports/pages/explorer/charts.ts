@@ -5,7 +5,7 @@ import { card } from '../../../shell/components.ts';
 import { moneyFormat } from '../../../shell/money.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
-import type { Answer, AnswerRow } from './answer.ts';
+import type { AnswerRow, ReportAnswer } from './answer.ts';
 import { changeOf, type FormatMoney, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
 import { rangeText } from './periods.ts';
 import type { ExplorerState } from './state.ts';
@@ -14,7 +14,7 @@ import { comparisonOf, type HrefOf } from './toolbar.ts';
 export type Writing = { money: FormatMoney; currency: string | null; timeZone: string; href: HrefOf };
 
 /** Tile of each metric with its total and change. A click shows its chart. */
-export function metricTiles(state: ExplorerState, { total }: Answer, { money, href }: Writing): Html {
+export function metricTiles(state: ExplorerState, { total }: ReportAnswer, { money, href }: Writing): Html {
   const tile = (metric: ReportMetric) => html`
     <a class="stat" id="metric-${metric.name}" title="${metric.definition}"
       href="${href({ ...state, metric: metric.name })}"
@@ -48,7 +48,7 @@ export function changeText(metric: ReportMetric, now: Metrics, before: Metrics):
 }
 
 /** Chart of one metric: over time, or as bars of the largest values. */
-export function chartCard(state: ExplorerState, answer: Answer, writing: Writing): Html {
+export function chartCard(state: ExplorerState, answer: ReportAnswer, writing: Writing): Html {
   if (state.view === 'table') return nothing;
   const metric = metricOf(state.metric);
   const isOfValues = state.view === 'bar' && state.by !== 'time';
@@ -57,13 +57,13 @@ export function chartCard(state: ExplorerState, answer: Answer, writing: Writing
   });
 }
 
-function leadOf(state: ExplorerState, { periods }: Answer): string {
+function leadOf(state: ExplorerState, { periods }: ReportAnswer): string {
   const days = rangeText(periods.days);
   if (periods.before === null || state.compare === 'none') return days;
   return t(`reports.days_${comparisonOf(state.compare, periods)}`, { days, before: rangeText(periods.before) });
 }
 
-function timeChart(state: ExplorerState, { slots, periods }: Answer, { currency, timeZone }: Writing): Html {
+function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { currency, timeZone }: Writing): Html {
   const metric = metricOf(state.metric);
   const amountOf = (metrics: Metrics | null): number | null =>
     metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
@@ -104,7 +104,7 @@ function timeChart(state: ExplorerState, { slots, periods }: Answer, { currency,
 const maxBars = 12;
 
 /** Bars of the largest values, rendered by the server, each above that of the comparison period. */
-function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html {
+function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing): Html {
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);

@@ -2,7 +2,7 @@ import { csvLine } from '../../../platform/lib/csv.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from '../../metrics.ts';
 import { isIdDimension } from '../../query/query.ts';
 import { viewValue } from '../../view.ts';
-import type { Answer, AnswerRow } from './answer.ts';
+import type { AnswerRow, ReportAnswer } from './answer.ts';
 import { hasValue, metricOf } from './metrics.ts';
 import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
@@ -25,7 +25,7 @@ function byCurrency(row: AnswerRow): CsvRow[] {
 }
 
 /** All rows as CSV (RFC 4180): names next to ids, and each metric next to its value in the comparison period. */
-export function toReportCsv(state: ExplorerState, { rows, periods }: Answer, names: Names): string {
+export function toReportCsv(state: ExplorerState, { rows, periods }: ReportAnswer, names: Names): string {
   const hasMoney = state.metrics.some((name) => metricOf(name).kind === 'money');
   const columns = [
     ...groupColumns(state, periods.interval, names),

@@ -15,7 +15,7 @@ import { convertedNote } from '../../metric-tiles.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
 import { createReportService, type ReportService, singleCurrencyOf } from '../../service.ts';
-import { type Answer, answerOf, type Problem, type ReportQuestion } from './answer.ts';
+import { answerOf, type Problem, type ReportAnswer, type ReportQuestion } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
 import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
@@ -93,21 +93,25 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
-        ${body(scope, context, { asked: question, answer, attributes, saved })}
+        ${body(scope, context, { question: question, answer, attributes, saved })}
       </div>`,
   };
 }
 
 type ExplorerContent = {
-  asked: ReportQuestion;
-  answer: Answer | Problem;
+  question: ReportQuestion;
+  answer: ReportAnswer | Problem;
   attributes: readonly string[];
   saved: readonly SavedReport[];
 };
 
-function body({ deps }: Scope, context: PublisherContext, { asked, answer, attributes, saved }: ExplorerContent): Html {
+function body(
+  { deps }: Scope,
+  context: PublisherContext,
+  { question, answer, attributes, saved }: ExplorerContent,
+): Html {
   const { publisher, path } = context;
-  const { state, names } = asked;
+  const { state, names } = question;
   const action = path(reportsPath);
   const href = (to: ExplorerState): string => `${action}${queryOf(to)}`;
   const sums = 'text' in answer ? [] : [answer.total.now, answer.total.before ?? answer.total.now];
@@ -144,7 +148,7 @@ function body({ deps }: Scope, context: PublisherContext, { asked, answer, attri
 }
 
 /** The same report with its fixed dates instead of a relative range. */
-const fixed = (state: ExplorerState, { periods }: Answer): ExplorerState => ({
+const fixed = (state: ExplorerState, { periods }: ReportAnswer): ExplorerState => ({
   ...state,
   range: null,
   ...periods.days,
@@ -156,7 +160,7 @@ const csvLink = (path: string, state: ExplorerState): Html =>
 const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => string): Html =>
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
 
-function remarks({ periods, isUneven }: Answer): Html {
+function remarks({ periods, isUneven }: ReportAnswer): Html {
   if (!periods.isRunning || periods.before === null) return nothing;
   const text = isUneven ? t('reports.todayWhole') : t('reports.todayHours');
   return html`<p class="hint">${text}</p>`;

@@ -3,7 +3,7 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { type Cell, type Column, descriptionList, link, noMatches, table } from '../../../shell/components.ts';
 import { moreFields } from '../../../shell/field-groups.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
-import { type Answer, type AnswerRow, isByCurrency } from './answer.ts';
+import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
 import { changeText, formatted, type Writing } from './charts.ts';
 import { changeOf, differenceOf, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
 import { dimensionText, type Names, valueDetail } from './names.ts';
@@ -65,7 +65,7 @@ function alsoMenu(state: ExplorerState, href: HrefOf): Html {
 }
 
 /** Links that sort the rows. */
-function orderLinks(state: ExplorerState, { periods }: Answer, { href }: Writing): Html {
+function orderLinks(state: ExplorerState, { periods }: ReportAnswer, { href }: Writing): Html {
   if (state.by === 'time') return nothing;
   const options = sorts.filter((sort) => sort !== 'change' || periods.before !== null);
   const sortLink = (sort: ExplorerState['sort']) => html`
@@ -79,7 +79,7 @@ const byText = (by: string): string =>
   t('reports.byAttribute', { attribute: attributeOf(by) ?? t(`dimensions.lower_${by as ExplorerDimension | 'time'}`) });
 
 /** Table of the rows with all metrics. A click on a row drills down. */
-export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing, names: Names): Html {
+export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: Writing, names: Names): Html {
   const { rows } = answer;
   if (rows.length === 0) return noMatches();
   const visibleRows = state.all ? rows : rows.slice(0, fewRows);
@@ -145,7 +145,7 @@ const showAll = (rows: number, href: string): Html =>
 
 function nameCell(
   state: ExplorerState,
-  { periods }: Answer,
+  { periods }: ReportAnswer,
   { value, text, detail }: { value: string; text: string; detail: string },
   { href }: Writing,
 ): Html {
@@ -160,7 +160,7 @@ function nameCell(
 }
 
 /** Sentence about the value that contributes most to the change of an amount. */
-function summary(state: ExplorerState, { rows, total }: Answer, { money, href }: Writing): Html {
+function summary(state: ExplorerState, { rows, total }: ReportAnswer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';
   if (!isSum || !hasValue(metric, total.now, 'time')) return nothing;
