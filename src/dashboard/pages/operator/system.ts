@@ -29,7 +29,7 @@ export function systemPages(app: App, services: PageServices): void {
           ${section(
             'processes',
             processColumns(),
-            state.processes.map((process) => processCells(process, state.catalogVersion)),
+            state.processes.map((running) => processCells(running, state.catalogVersion)),
           )}
           ${section('queue', queueColumns(), queuesOf(state).map(queueCells))}
           ${section('partitions', partitionColumns(), state.partitions.map(partitionCells))}
@@ -89,16 +89,16 @@ const processColumns = () => [
   { text: t('common.status') },
 ];
 
-const processCells = (process: RunningProcess, catalogVersion: number): Cell[] => [
-  html`<strong>${process.host}</strong> <span class="hint">${process.pid}</span>`,
-  process.roles.join(', '),
-  html`${process.catalogVersion} ${process.catalogVersion !== catalogVersion && badge(t('operator.behind'), 'warn')}`,
-  moment(utc, process.startedAt),
-  process.isRunning
+const processCells = (running: RunningProcess, catalogVersion: number): Cell[] => [
+  html`<strong>${running.host}</strong> <span class="hint">${running.pid}</span>`,
+  running.roles.join(', '),
+  html`${running.catalogVersion} ${running.catalogVersion !== catalogVersion && badge(t('operator.behind'), 'warn')}`,
+  moment(utc, running.startedAt),
+  running.isRunning
     ? badge(t('operator.running'), 'good')
     : html`
       ${badge(t('operator.notResponding'), 'bad')}
-      <span class="hint">${tHtml('operator.since', { time: moment(utc, process.seenAt, 'second') })}</span>`,
+      <span class="hint">${tHtml('operator.since', { time: moment(utc, running.seenAt, 'second') })}</span>`,
 ];
 
 const queueColumns = () => [
