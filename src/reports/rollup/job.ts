@@ -71,11 +71,11 @@ function adaptTransactions(state: JobState, tookMs: number, complete: boolean): 
 /** Re-buckets some sums of a publisher whose time zone has changed. @returns whether there were any */
 async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
   const startMs = performance.now();
-  const { wasPending } = await rebucketNext(pool, nowMs, state.stepMs);
+  const { found } = await rebucketNext(pool, nowMs, state.stepMs);
   const tookMs = performance.now() - startMs;
   if (tookMs > slowMs) state.stepMs = Math.max(steps.minMs, state.stepMs / 2);
-  else if (wasPending && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);
-  return wasPending;
+  else if (found && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);
+  return found;
 }
 
 /**

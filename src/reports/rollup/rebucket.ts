@@ -43,10 +43,10 @@ order by kept.publisher_id limit 1`;
  * @param spanMs maximum time span of the sessions, in milliseconds
  * @returns whether there was such a publisher
  */
-export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ wasPending: boolean }> {
+export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ found: boolean }> {
   const { rows } = await pool.query<Pending>({ name: 'find_rebucketing', text: pendingSql });
   const [publisher] = rows;
-  if (publisher === undefined) return { wasPending: false };
+  if (publisher === undefined) return { found: false };
   await pool.query('select create_report_partitions($1::date - 2, $1::date)', [
     stepOf(publisher, nowMs, spanMs).fromDay,
   ]);
@@ -56,13 +56,13 @@ export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number)
       'select from rollup_publishers where publisher_id = $1 for update skip locked',
       [publisher.publisher_id],
     );
-    if (locked === 0 || !(await tryLockRollups(executor))) return { wasPending: false };
+    if (locked === 0 || !(await tryLockRollups(executor))) return { found: false };
     const [pending] = (await executor.query<Pending>(pendingSql)).rows;
     const isCurrent =
       pending?.publisher_id === publisher.publisher_id &&
       pending.rebucketed_from_session === publisher.rebucketed_from_session;
     if (pending !== undefined && isCurrent) await rebucket(executor, pending, stepOf(pending, nowMs, spanMs));
-    return { wasPending: true }; // if another process has done the step meanwhile, the next one remains to be done
+    return { found: true }; // if another process has done the step meanwhile, the next one remains to be done
   });
 }
 

@@ -38,7 +38,7 @@ const rolledUpMs = Date.parse('2026-04-01T00:00:00Z');
 /** Changes the publisher's time zone, as its settings do, and re-buckets its sums. */
 async function changeZone(timeZone: string): Promise<void> {
   await testApp.pool.query('update publishers set time_zone = $2 where id = $1', [publisherId, timeZone]);
-  for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).wasPending; steps += 1) {
+  for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).found; steps += 1) {
     if (steps === 2) expect(await differences()).toEqual([]);
   }
 }
@@ -387,7 +387,7 @@ test('hours of an old time zone without raw rows are added to the hours they beg
   await rollUpAll(testApp, rolledUpMs);
   await testApp.pool.query('delete from sessions where publisher_id = $1', [publisherId]);
   await testApp.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
-  while ((await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).wasPending);
+  while ((await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).found);
   await insertSessions([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
   await rollUpAll(testApp, rolledUpMs);
   const rows = await ask({ timeZone: 'UTC', aggregatedBy: 'hour', groupBy: ['country'] });
