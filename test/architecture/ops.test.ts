@@ -5,7 +5,7 @@ import { listFiles, readText } from './source.ts';
 
 type Panel = { title: string; targets?: { expr: string }[] };
 
-const chapter = readText('docs/operations.md');
+const chapter = readText('docs/monitoring.md');
 
 /** The listed metrics, which a test compares with what is served, with the series of histograms. */
 const series = new Set(
@@ -36,11 +36,11 @@ test('every metric is on a dashboard', () => {
   expect([...names].filter((name) => !shown.includes(name)).sort()).toEqual(elsewhere.sort());
 });
 
-test('operations.md says of every alert what it means and what to do, and of no other', () => {
+test('monitoring.md says of every alert what it means and what to do, and of no other', () => {
   const alerts = [...rules.matchAll(/^ {6}- alert: (\w+)$/gm)].map(([, name]) => name);
   expect(alerts.length).toBeGreaterThan(20);
   expect([...chapter.matchAll(/^\| `(Perkwire\w+)` \| .+ \| .+ \|$/gm)].map(([, name]) => name)).toEqual(alerts);
-  expect(rules.match(/runbook: docs\/operations\.md#alerts-and-what-to-do$/gm)).toHaveLength(alerts.length);
+  expect(rules.match(/runbook: docs\/monitoring\.md#alerts-and-what-to-do$/gm)).toHaveLength(alerts.length);
 });
 
 type Schema = { properties?: Record<string, Schema> };

@@ -25,7 +25,7 @@ export async function upgrade(): Promise<string> {
   try {
     return await underLoad(async (service, users) => {
       await users.more(40);
-      for (const step of stepsOf('Upgrading, and going back')) {
+      for (const step of stepsOf('Upgrading and rolling back')) {
         process.stdout.write(`  ${'commands' in step ? step.commands : step.variable}\n`);
         if ('commands' in step) {
           await runCommands(step.commands, service.env, next);

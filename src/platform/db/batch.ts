@@ -117,7 +117,7 @@ const itemBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const waitBucketsS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const commitBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Registers the metrics of group commits (docs/operations.md#metrics). */
+/** Metrics of group commits (docs/monitoring.md#metrics). */
 export function createBatchMeters(registry: Registry): BatchMeters {
   const common = { labelNames: ['batch'] as const, registers: [registry] };
   const items = new Histogram({

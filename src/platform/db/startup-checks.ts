@@ -9,9 +9,9 @@ import { tlsProblem } from './tls.ts';
 const oldestVersion = 14;
 
 /**
- * Checks that this program can use the database, without changing anything, and returns the URL of the writable server
- * (docs/operations.md#the-start-ends-with-a-sentence).
- * @param limitMs how long to wait for an unreachable or read-only database (milliseconds)
+ * The URL of the writable server, once it is known that this program can use its database; nothing is changed there
+ * (docs/operations.md#startup-errors).
+ * @param limitMs how long an unreachable or read-only database is waited for
  * @throws StartupError
  */
 export async function openCheckedDatabase(

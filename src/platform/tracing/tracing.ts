@@ -17,7 +17,7 @@ export type Span = Trace & {
   end: (attributes: Attributes, failure?: string | null) => void;
 };
 
-/** OpenTelemetry traces (docs/operations.md#traces). */
+/** Traces of OpenTelemetry (docs/monitoring.md#traces). */
 export type Tracing = {
   /** Whether tracing is enabled. If not, no context is passed on. */
   isOn: boolean;

@@ -69,6 +69,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Operate',
     guides: [
       document('operations', 'Operations'),
+      document('monitoring', 'Monitoring'),
       document('configuration', 'Configuration'),
       guide('single-sign-on', 'Single sign-on'),
       document('scale', 'Scale'),

@@ -173,10 +173,10 @@ test('where reports count everything, reading their lag looks at the index of ne
   }
 });
 
-test('operations.md lists every metric with its type and labels, and no other', async () => {
+test('monitoring.md lists every metric with its type and labels, and no other', async () => {
   const { body } = await scrape(`Bearer ${token}`);
-  const exposed = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
-  const chapter = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+  const shown = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
+  const chapter = readFileSync(new URL('../../../docs/monitoring.md', import.meta.url), 'utf8');
   const listed = [...chapter.matchAll(/^\| `(perkwire_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm)];
   expect(listed.map(([, name, , type]) => `${name} ${type}`).sort()).toEqual(exposed.sort());
   const labelsOf = new Map(listed.map(([, name, labels = '']) => [name, labels.split(',')]));
