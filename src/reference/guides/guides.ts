@@ -56,10 +56,10 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Understand',
     guides: [
       guide('how-a-decision-is-made', 'How a decision is made'),
-      guide('dispatcher', 'The dispatcher'),
+      guide('dispatcher', 'Webhook dispatcher'),
       guide('reports', 'Reports'),
       guide('experiments', 'Experiments'),
-      guide('dashboard', 'The dashboard in pictures'),
+      guide('dashboard', 'Dashboard'),
       document('reading-input', 'How Perkwire reads input'),
       document('promises', 'Promises'),
       document('glossary', 'Glossary'),
