@@ -61,7 +61,7 @@ const schema = {
   },
 };
 
-/** The report that accounts of an advertiser have, for keys (docs/reference/management.md#reports). */
+/** Route of the advertiser report for keys (docs/reference/management.md#reports). */
 export function reportRoute(app: App, { http, now, ...sources }: Deps): void {
   const hooks = { ...requirePermission(http, 'reports'), ...forLimitedKeys };
   type Call = { Params: { id: string }; Querystring: Static<typeof query> };

@@ -2,7 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { OperationalEvent } from '../webhooks/raise-events.ts';
 
-/** What people can be told of, with the words of the form as messages (docs/reference/management.md#alerts). */
+/** Kinds of alerts, with the message keys of the form (docs/reference/management.md#alerts). */
 export const alertKinds = {
   'endpoint.failing': 'alerts.kindEndpointFailing',
   'endpoint.disabled': 'alerts.kindEndpointDisabled',

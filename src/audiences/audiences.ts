@@ -10,7 +10,10 @@ import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 /** Maximum number of audiences of a publisher. */
 const maxAudiences = 500;
 
-/** Lists of users that campaigns include or exclude (docs/reference/users-and-privacy.md#audiences). */
+/**
+ * Resource of audiences: lists of users that campaigns include or exclude
+ * (docs/reference/users-and-privacy.md#audiences).
+ */
 export const audiences: Resource = {
   name: 'audiences',
   noun: 'audience',

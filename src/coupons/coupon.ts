@@ -3,7 +3,7 @@ import type { CouponPool } from '../catalog/coupon-pool.ts';
 import type { Offer } from '../catalog/types.ts';
 import { dayMs } from '../platform/lib/time.ts';
 
-/** The schema of a code (docs/reference/perks-and-wallet.md#coupons). */
+/** Schema of a code (docs/reference/perks-and-wallet.md#coupons). */
 export const codeSchema = Type.Object(
   {
     code: Type.String(),

@@ -6,7 +6,7 @@ import type { Coupon, CouponWant } from './coupon.ts';
 import { findOf, type IssueTools, isOver, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
 import { releaseHolds } from './rows.ts';
 
-/** Gives codes (docs/reference/perks-and-wallet.md#coupons). Offers without codes must not be asked for. */
+/** Issues codes (docs/reference/perks-and-wallet.md#coupons). All offers must have codes. */
 export type CouponIssuer = {
   /**
    * Issues a code for each user, in the transaction of the fact that earns it. A user gets one code per offer, however

@@ -25,7 +25,7 @@ const texts: Record<Redemption, { operationId: string; summary: string; descript
   },
 };
 
-/** What advertisers report of codes (docs/reference/perks-and-wallet.md#redemptions). */
+/** Routes for redemptions reported by advertisers (docs/reference/perks-and-wallet.md#redemptions). */
 export async function redemptionRoutes(app: App, deps: RedemptionDeps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');

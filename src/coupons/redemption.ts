@@ -14,7 +14,7 @@ const text = (maxLength: number, description: string) => Type.String({ maxLength
 
 const int32 = { minimum: 1, maximum: 2 ** 31 - 1 };
 
-/** What an advertiser reports of a code (docs/reference/perks-and-wallet.md#redemptions). */
+/** Body of a redemption report (docs/reference/perks-and-wallet.md#redemptions). */
 export const redemptionBody = Type.Object(
   {
     advertiser_id: Type.Integer({ ...int32, description: 'Whose secret signs the report.' }),

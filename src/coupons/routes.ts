@@ -55,7 +55,7 @@ const removedAnswer = Type.Object({
 });
 const poolAnswer = Type.Object({ message: Type.String(), data: poolView });
 
-/** Coupon codes of offers (docs/reference/perks-and-wallet.md#coupons). */
+/** Routes of coupon codes of offers (docs/reference/perks-and-wallet.md#coupons). */
 export async function couponRoutes(app: App, deps: RouteDeps): Promise<void> {
   openManagementScope(app);
   codeRoutes(app, deps);

@@ -42,7 +42,7 @@ export type Draft = {
 
 const fields = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 
-/** Drafts as a kind of row that is only read; calls of their own decide (docs/reference/management.md#drafts). */
+/** Drafts as a read-only resource; separate calls decide them (docs/reference/management.md#drafts). */
 export const drafts: Resource = {
   name: 'drafts',
   noun: 'draft',

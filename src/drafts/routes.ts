@@ -75,7 +75,7 @@ const decisionAnswer = Type.Object({
   ),
 });
 
-/** Drafts (docs/reference/management.md#drafts). */
+/** Routes of drafts (docs/reference/management.md#drafts). */
 export async function draftRoutes(app: App, { http, kinds }: { http: ManagementHttp; kinds: ReviewedKinds }) {
   openManagementScope(app);
   resourceRoutes(app, http, drafts, ['list', 'get']);

@@ -102,9 +102,7 @@ function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | n
   return (slots && arms.get(slots.arm)) ?? null;
 }
 
-/**
- * Which experiments apply to a request, and what they change. null: none (docs/reference/experiments-and-outcomes.md).
- */
+/** Returns the experiments of a request and their effects, or null (docs/reference/experiments-and-outcomes.md). */
 export function assign(experiments: readonly Experiment[], request: AssignmentRequest): Assigned | null {
   const memberships: Membership[] = [];
   for (const experiment of experiments) {

@@ -19,7 +19,7 @@ export type DeskDeps = { secretBox: SecretBox; config: Config; userData: UserDat
 /** Runs a unit of work in one transaction. */
 type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
 
-/** What is asked for a user: by the API and by the dashboard (docs/reference/users-and-privacy.md#privacy). */
+/** Operations on the data of a user, for the API and the dashboard (docs/reference/users-and-privacy.md#privacy). */
 export type PrivacyDesk = {
   /** @throws AppError invalid_request unless exactly one identifier is given */
   subjectOf: (publisherId: number, named: NamedUser) => UserSubject;

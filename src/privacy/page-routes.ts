@@ -58,7 +58,7 @@ type PageDeps = {
 };
 
 /**
- * `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none
+ * `GET /privacy/{sdk_id}`: the page of `privacy_url` for publishers without their own
  * (docs/reference/users-and-privacy.md#privacy).
  */
 export async function privacyPageRoutes(

@@ -135,7 +135,7 @@ const exportSchema = {
 
 type PrivacyDeps = { auth: Authenticator<Caller>; management: Management; desk: PrivacyDesk };
 
-/** Erasure and export of a user, on the publisher's request (docs/reference/users-and-privacy.md#privacy). */
+/** Routes to erase and export a user at the publisher's request (docs/reference/users-and-privacy.md#privacy). */
 export async function privacyUserRoutes(app: App, { auth, management, desk }: PrivacyDeps): Promise<void> {
   const preValidation = [emptyBodyByDefault, auth.requireKey('configurations', 'accounts')];
   app.addHook('onRequest', async (_request, reply) => {

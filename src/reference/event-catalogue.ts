@@ -44,9 +44,9 @@ const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());
 
 /**
- * The catalogue of events: GET /docs/events, for people and for programs, and the schema of each
+ * Routes of the event catalogue: GET /docs/events, for people and for programs, and the schema of each event
  * (docs/reference/webhooks.md#event-catalogue).
- * @returns what the search finds in it
+ * @returns its entries for the search
  */
 export function eventCatalogueRoutes(
   app: App,

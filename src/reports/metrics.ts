@@ -1,8 +1,8 @@
 import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kinds.ts';
 
 /**
- * The metrics of reports (docs/reference/management.md#reports). A session is one answered fetch; filled: it showed an
- * offer. The events are those of `catalog/event-kinds.ts`. Suspicious events and developers' sessions count in none.
+ * Metrics of reports (docs/reference/management.md#reports). A session is an answered fetch; a filled session showed an
+ * offer. The events are those of `catalog/event-kinds.ts`. Suspicious events and developers' sessions don't count.
  */
 export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | MoneyMetric;
 

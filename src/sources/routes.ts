@@ -89,7 +89,7 @@ const eventsAnswer = Type.Object(
 
 type Deps = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Events of Segment and RudderStack, and what becomes of them (docs/reference/users-and-privacy.md#sources). */
+/** Routes for events of Segment and RudderStack, and their results (docs/reference/users-and-privacy.md#sources). */
 export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<void> {
   const { management, secretBox } = http;
   const permitted = requirePermission(http, 'configurations');

@@ -30,7 +30,7 @@ const outcome = Type.Object(
 const record = <Value extends typeof attributeName | typeof outcome>(value: Value, description: string) =>
   Type.Record(nameText, value, { maxProperties: maxEntries, default: {}, description });
 
-/** What becomes of events (docs/reference/users-and-privacy.md#sources). What it does not name is ignored. */
+/** Mapping of events to effects (docs/reference/users-and-privacy.md#sources). Everything else is ignored. */
 export const sourceSettings = Type.Object(
   {
     traits: record(attributeName, 'Of `identify`: trait → attribute.'),

@@ -47,7 +47,7 @@ type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 const muteDays = 7;
 
 /**
- * The inbox of alerts, what the viewer is mailed of, and the channels of the publisher
+ * Pages of alerts: the inbox, the viewer's email settings, and the publisher's channels
  * (docs/reference/management.md#alerts).
  */
 export function alertPages(app: App, services: PageServices): void {

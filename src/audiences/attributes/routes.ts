@@ -54,7 +54,7 @@ type UserRoute = { Params: Static<typeof params> };
 type Awaitable<Value> = Value | Promise<Value>;
 type AttributeRoutes = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Attributes of users (docs/reference/users-and-privacy.md#user-attributes). */
+/** Routes of user attributes (docs/reference/users-and-privacy.md#user-attributes). */
 export async function attributeRoutes(app: App, { http, userKeys }: AttributeRoutes): Promise<void> {
   const { management } = http;
   const hooks = { ...requirePermission(http, 'configurations'), ...strictBody };

@@ -51,7 +51,7 @@ const importsAnswer = Type.Object(
   { title: 'AudienceImportsAnswer' },
 );
 
-/** Members from files (docs/reference/users-and-privacy.md#audiences). */
+/** Routes of member imports from files (docs/reference/users-and-privacy.md#audiences). */
 export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { http: ManagementHttp }): Promise<void> {
   const { management } = http;
   const hooks = requirePermission(http, 'configurations');

@@ -52,7 +52,7 @@ const answer = (title: string, field: string, description: string) =>
 type MembersRoute = { Params: Static<typeof params>; Body: Static<typeof addBody> };
 type Members = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Members of audiences (docs/reference/users-and-privacy.md#audiences). */
+/** Routes of audience members (docs/reference/users-and-privacy.md#audiences). */
 export async function memberRoutes(app: App, { http, userKeys }: Members): Promise<void> {
   const { management } = http;
   const hooks = { ...requirePermission(http, 'configurations'), ...strictBody, bodyLimit: 2 * 1024 * 1024 };

@@ -67,7 +67,7 @@ const answer = Type.Object(
 
 type Members = { http: ManagementHttp; userKeys: UserKeys };
 
-/** How much of a publisher's traffic an audience is (docs/reference/users-and-privacy.md#audiences). */
+/** Route of an audience's part of the traffic (docs/reference/users-and-privacy.md#audiences). */
 export async function trafficRoutes(app: App, { http, userKeys }: Members): Promise<void> {
   const schema = {
     operationId: 'getAudienceTraffic',

@@ -14,7 +14,7 @@ export const askedKinds = [
 /** Maximum time that a rule looks back, in days. */
 const maxDays = 180;
 
-/** Who is in an audience by what they did (docs/reference/users-and-privacy.md#audiences). */
+/** Schema of a rule that determines the members of an audience (docs/reference/users-and-privacy.md#audiences). */
 export const ruleSchema = Type.Object(
   {
     event: orOwnKind(

@@ -160,7 +160,7 @@ function confirmEarly(ad: AdState): void {
   if (session?.usp && early?.has(session.usp.confirmationEvent)) void confirm(session.usp);
 }
 
-/** A host app that prefetches (`extra`) reads the count, also when it is 0 (docs/reference/web-sdk.md). */
+/** Announces the offers. A host app that prefetches (`extra`) also reads a count of 0 (docs/reference/web-sdk.md). */
 export function announce(
   ad: AdState,
   count: number,

@@ -27,7 +27,7 @@ import { rememberEvents } from './usp/early-events.ts';
 import { isOpen, type UspState } from './usp/state.ts';
 import { createUsp } from './usp/usp.ts';
 
-/** One unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/reference/web-sdk.md). */
+/** Creates a unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/reference/web-sdk.md). */
 export function createUnit(options: AdOptions): AdUnit & {
   startWhen: (scheduled: (start: () => void) => void) => void;
   start: (isLate?: boolean) => void;

@@ -24,8 +24,9 @@ export type Api = {
 };
 
 /**
- * The service's calls (docs/reference/fetch-offers.md#request, docs/reference/perks-and-wallet.md#user-selected-perks).
- * Errors: SdkError server_error, connection_error, invalid_parameter.
+ * Creates the client of the service (docs/reference/fetch-offers.md#request,
+ * docs/reference/perks-and-wallet.md#user-selected-perks). Errors: SdkError server_error, connection_error,
+ * invalid_parameter.
  */
 export function createApi(base: string, accountId: string): Api {
   const url = (path: string, query: Record<string, unknown> = {}): string => {

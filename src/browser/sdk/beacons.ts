@@ -13,8 +13,8 @@ export type Beacons = {
 };
 
 /**
- * Sends the beacons of one response (docs/reference/tracking-and-conversions.md#tracking-urls); `onFailure` gets the
- * error of those given up.
+ * Sends the beacons of one response (docs/reference/tracking-and-conversions.md#tracking-urls); `onFailure` receives
+ * errors of beacons that are given up.
  */
 export function createBeacons(
   origin: string,

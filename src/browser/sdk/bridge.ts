@@ -3,7 +3,7 @@ import { dismiss, handlerNames, isDialogApp } from './legacy-names.ts';
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
-/** The interfaces by which a host app can receive events from its web view (docs/reference/web-sdk.md). */
+/** Interfaces by which a host app can receive events from its web view (docs/reference/web-sdk.md). */
 type HostWindow = Window & {
   flutter_inappwebview?: { callHandler?: (name: string, event: string, payload: object) => unknown };
   ReactNativeWebView?: { postMessage: (message: string) => void };

@@ -56,7 +56,7 @@ export function whenParsed(work: () => void): void {
  */
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
-/** As the service reads it (docs/reference/fetch-offers.md#request-body). */
+/** Whether consent is refused, with the rules of the service (docs/reference/fetch-offers.md#request-body). */
 const isRefused = (consent: unknown): boolean =>
   ![undefined, null, '', true, 1, 'true', '1', 'yes', 'granted'].includes(consent as null);
 

@@ -47,7 +47,7 @@ export type Answer = {
   raw: unknown;
 };
 
-/** The page's values for the request body (docs/reference/fetch-offers.md#request-body). */
+/** Values of the page for the request body (docs/reference/fetch-offers.md#request-body). */
 export type UserPayload = Record<string, unknown>;
 
 export type EventName = AdEvent;

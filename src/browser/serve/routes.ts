@@ -42,7 +42,7 @@ const scripts: readonly ScriptRoutes[] = [
 
 const schema = { hide: true };
 
-/** The browser scripts (docs/reference/web-sdk.md), each by its name and by its content hash. */
+/** Routes of the browser scripts (docs/reference/web-sdk.md), each by its name and by its content hash. */
 export async function sdkRoutes(app: App, { config, logger }: { config: Config; logger: Logger }): Promise<void> {
   for (const { name, plainUrls, redirectTo } of scripts) {
     const script = await loadScript(name, config.publicUrl);
@@ -107,8 +107,9 @@ const pageUrls = {
 };
 
 /**
- * The pages of web views, ready: templates for an app that fills in the placeholders of the specification alone, and
- * one that takes all from its URL. The SDK comes from `PUBLIC_URL` (docs/reference/web-sdk.md#web-views).
+ * Routes of ready-made pages for web views: templates in which an app only fills in the placeholders of the
+ * specification, and one that takes everything from its URL. The SDK is loaded from `PUBLIC_URL`
+ * (docs/reference/web-sdk.md#web-views).
  */
 export async function templateRoutes(app: App, { config }: { config: Config }): Promise<void> {
   for (const [name, urls] of Object.entries(pageUrls)) {

@@ -19,7 +19,7 @@ import { type ExperimentValues, type ExperimentView, states } from './view.ts';
 const timeOrNull = (description: string) =>
   orNull(text(40), { default: null, description: `RFC 3339. ${description}` });
 
-/** Who of a publisher's users is shown what (docs/reference/experiments-and-outcomes.md). */
+/** Resource of experiments: which of a publisher's users see what (docs/reference/experiments-and-outcomes.md). */
 export const experiments: Resource = {
   name: 'experiments',
   noun: 'experiment',

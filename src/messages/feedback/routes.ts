@@ -35,8 +35,8 @@ const feedbackPath = '/messages/feedback';
 const bodyLimit = 1024 * 1024;
 
 /**
- * Reports of mail providers about addresses (docs/reference/perks-and-wallet.md#bounces-and-complaints). Providers
- * without a secret in MAIL_FEEDBACK have no route.
+ * Routes for reports of mail providers about addresses (docs/reference/perks-and-wallet.md#bounces-and-complaints).
+ * Providers without a secret in MAIL_FEEDBACK have no route.
  */
 export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void> {
   app.removeAllContentTypeParsers();

@@ -19,9 +19,9 @@ export type SearchRow = [href: string, page: string, heading: string, text: stri
 type GuideDeps = Own & { assets: DocsAssets };
 
 /**
- * The guides of docs/ as pages (docs/reference/operations-health.md#guides), each rendered once, when it is first asked
- * for.
- * @returns what the search finds in them
+ * Routes of the guides in docs/ (docs/reference/operations-health.md#guides). Each is rendered when it is first
+ * requested.
+ * @returns their entries for the search
  */
 export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Promise<SearchRow[]> {
   const rendered = new Map<Guide, Promise<Rendered>>();

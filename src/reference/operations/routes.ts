@@ -16,9 +16,9 @@ type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExam
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**
- * The API reference (docs/reference/operations-health.md#api-reference): the description, and pages made of it. In the
- * demo they name what is there now; else each page is rendered once.
- * @returns what the search finds in it
+ * Routes of the API reference (docs/reference/operations-health.md#api-reference): the description, and its pages. In
+ * the demo they contain current values; otherwise each page is rendered once.
+ * @returns their entries for the search
  */
 export function referenceRoutes(app: App, { assets, publicUrl, examples }: ReferenceDeps): () => Promise<SearchRow[]> {
   const describe = createDescription(app, examples);

@@ -16,7 +16,7 @@ import type { ActivityQuery, Aggregation, ReportRequest } from './types.ts';
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 
 /**
- * Query of the activity report (docs/reference/management.md#reports). Every value is text; a repeated parameter is
+ * Query of the activity report (docs/reference/management.md#reports). All values are text; a repeated parameter is
  * invalid.
  */
 export const activityQuery = Type.Object(

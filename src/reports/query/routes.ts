@@ -12,7 +12,7 @@ import { amountsView, moneyView, toCsv, toJsonItems } from '../view.ts';
 import type { ActivityParameters } from './request.ts';
 import { activitySchema, reconciliationSchema } from './schemas.ts';
 
-/** A publisher's activity, and its reconciliation (docs/reference/management.md#reports). */
+/** Routes of a publisher's activity and its reconciliation (docs/reference/management.md#reports). */
 export async function reportRoutes(
   app: App,
   deps: { pool: pg.Pool; dbHealth: DatabaseHealth; auth: Authenticator<Caller>; now: () => number },

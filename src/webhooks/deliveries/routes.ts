@@ -34,7 +34,10 @@ type DeliveryDeps = {
   now: () => number;
 };
 
-/** A publisher's deliveries: list, reconciliation, one with its attempts (docs/reference/webhooks.md#deliveries). */
+/**
+ * Routes of a publisher's deliveries: list, reconciliation, and one delivery with its attempts
+ * (docs/reference/webhooks.md#deliveries).
+ */
 export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void> {
   const { pool, now, events } = deps;
   const failFast = createFailFast(deps.dbHealth);

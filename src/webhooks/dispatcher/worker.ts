@@ -43,9 +43,8 @@ export type Dispatcher = {
 };
 
 /**
- * Delivers what is in the outbox: scan, claim, attempt, settle. At least once: a delivery is sent twice only where a
- * worker died or lost its database between the call and the commit of its outcome
- * (docs/reference/webhooks.md#webhook-events).
+ * Delivers the outbox: scan, claim, attempt, settle. At least once: a delivery is sent twice only if a worker died or
+ * lost its database between the call and the commit of its outcome (docs/reference/webhooks.md#webhook-events).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter, onWritten = () => {} } = options;

@@ -21,7 +21,7 @@ type Action<Body extends TSchema> = {
 /** `secret` is set if it is new. */
 type ActionResult = { message: string; endpoint: Endpoint; secret?: string };
 
-/** Pause, resume, enable, disable and rotate-secret (docs/reference/webhooks.md#webhook-endpoints). */
+/** Routes to pause, resume, enable, disable, and rotate the secret (docs/reference/webhooks.md#webhook-endpoints). */
 export function endpointActionRoutes(
   app: App,
   { events, secretBox }: { events: EventTypes; secretBox: SecretBox },

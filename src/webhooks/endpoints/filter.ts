@@ -23,8 +23,8 @@ export function requireUsableFilter(filter: unknown): void {
 }
 
 /**
- * The filter of an endpoint: a condition of the rule language whose keys are paths into the payload, such as
- * `body.selected` (docs/reference/webhooks.md#filters). A path through a list reaches the field of every entry.
+ * Compiles the filter of an endpoint: a condition of the rule language whose keys are paths into the payload, such as
+ * `body.selected` (docs/reference/webhooks.md#filters). A path through a list matches the field of every entry.
  * @param text the stored condition as JSON
  */
 export function compileFilter(text: string): Filter {

@@ -27,7 +27,7 @@ const tags = ['Webhook endpoints'];
 
 type RouteDeps = TestDeps & WriteDeps & { auth: Authenticator<Caller> };
 
-/** Where a publisher's webhooks go: set, show, pause, rotate, test (docs/reference/webhooks.md#webhook-endpoints). */
+/** Routes of webhook endpoints: set, show, pause, rotate, test (docs/reference/webhooks.md#webhook-endpoints). */
 export async function endpointRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { config, auth } = deps;
   const rules = urlRulesOf(config);

@@ -32,7 +32,10 @@ export type TestDeps = {
   now: () => number;
 };
 
-/** Test Endpoint: sends a sample payload now and shows the response (docs/reference/webhooks.md#webhook-events). */
+/**
+ * Route of Test Endpoint: sends a sample payload now and returns the response
+ * (docs/reference/webhooks.md#webhook-events).
+ */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps & { rules: UrlRules }): Promise<void> {
   const { config, pool, now, events } = deps;
   const failFast = createFailFast(deps.dbHealth);

@@ -30,7 +30,7 @@ export type WriteDeps = { events: EventTypes; secretBox: SecretBox; management: 
 const tags = ['Webhook endpoints'];
 const querystring = publisherQuery;
 
-/** Create, set and change an endpoint (docs/reference/webhooks.md#webhook-endpoints). */
+/** Routes that create, set and change an endpoint (docs/reference/webhooks.md#webhook-endpoints). */
 export function endpointWriteRoutes(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
   createRoute(app, deps, service, rules);
   putRoute(app, deps, service, rules);

@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 
 /*
  * A listener is an endpoint that no worker calls: a command line on a developer's machine takes its deliveries over a
- * stream, and reports the answers (docs/reference/webhooks.md#listeners).
+ * stream, and reports the responses (docs/reference/webhooks.md#listeners).
  */
 
 /** Time without a connection after which a listener counts as abandoned (SQL interval). */

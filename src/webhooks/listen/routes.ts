@@ -54,7 +54,10 @@ const lookEveryMs = 300;
 const usualEvents = (events: EventTypes): string[] =>
   [...events.values()].flatMap(({ name, isNamedOnly }) => (isNamedOnly ? [] : [name]));
 
-/** Deliveries to a developer's machine, and events made up for it (docs/reference/webhooks.md#listeners). */
+/**
+ * Routes for deliveries to a developer's machine, and for triggered sample events
+ * (docs/reference/webhooks.md#listeners).
+ */
 export async function listenRoutes(app: App, deps: ListenDeps): Promise<void> {
   app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));

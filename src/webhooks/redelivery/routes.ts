@@ -32,7 +32,7 @@ type RedeliveryDeps = {
   now: () => number;
 };
 
-/** Redelivers one delivery, or all that match a filter (docs/reference/webhooks.md#deliveries). */
+/** Routes that redeliver one delivery, or all that match a filter (docs/reference/webhooks.md#deliveries). */
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {
   app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
@@ -109,7 +109,7 @@ async function dryRunOf(
 
 const path = '/manage/v1/replays';
 
-/** Lists, shows and cancels redeliveries (docs/reference/webhooks.md#deliveries). */
+/** Routes that list, show and cancel redeliveries (docs/reference/webhooks.md#deliveries). */
 function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps): void {
   const failFast = createFailFast(dbHealth);
 

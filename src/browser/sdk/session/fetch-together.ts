@@ -4,7 +4,7 @@ import { type Setup, whenParsed } from '../page.ts';
 import { tryCall } from '../try-call.ts';
 import type { UserPayload } from '../types.ts';
 
-/** Placements that one call takes (docs/reference/fetch-offers.md#multiple-placements). */
+/** Maximum number of placements in one call (docs/reference/fetch-offers.md#multiple-placements). */
 const maxPlacements = 10;
 
 /** A unit that waits for its offers. `ask`: makes a call for only this unit. */

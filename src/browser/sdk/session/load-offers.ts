@@ -15,7 +15,7 @@ export type LoadedOffers = {
   saved: boolean;
 };
 
-/** Placement of pages that name none; one is required (docs/reference/fetch-offers.md#request-body). */
+/** Default placement, because one is required (docs/reference/fetch-offers.md#request-body). */
 const defaultPlacement = 'web';
 
 export function requestBody(config: AdConfig, user: UserPayload): UserPayload {

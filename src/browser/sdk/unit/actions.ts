@@ -18,7 +18,7 @@ export type UnitActions = Actions & {
   next: () => void;
 };
 
-/** What the user, or a page that draws the unit itself, can do (docs/reference/fetch-offers.md#show-offers). */
+/** Actions of the user, or of a page that draws the unit itself (docs/reference/fetch-offers.md#show-offers). */
 export function createActions(unit: UnitState, { redraw, end, announce }: ActionPorts): UnitActions {
   const { beacons, usp, emit, labels } = unit;
 

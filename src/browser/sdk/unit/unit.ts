@@ -9,7 +9,7 @@ import type { Unit } from './types.ts';
 
 /**
  * Displays a response's offers (docs/reference/fetch-offers.md#show-offers).
- * @throws SdkError render_error; nothing is left on the page then
+ * @throws SdkError render_error, without leaving anything on the page
  */
 export function openUnit(options: UnitOptions): Unit {
   const { answer, config, beacons, emit, onEnd } = options;

@@ -20,7 +20,7 @@ export type UspOptions = {
 };
 
 /**
- * The perks of one session (docs/reference/perks-and-wallet.md#user-selected-perks): its selection, sent in order,
+ * Perks of one session (docs/reference/perks-and-wallet.md#user-selected-perks): its selection, sent in order and
  * confirmed once.
  */
 export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {

@@ -74,8 +74,8 @@ function saveForLater(context: ViewContext, offer: Offer, className: string): HT
 }
 
 /**
- * Full terms are not in the initial view (docs/reference/fetch-offers.md#offer-object), nor is an action that finds no
- * place on the card.
+ * Dialog with the full terms, which are not in the initial view (docs/reference/fetch-offers.md#offer-object), and with
+ * an action that does not fit on the card.
  */
 function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   const click = (event: Event): void => {

@@ -19,8 +19,8 @@ import { loadWallWords } from './words.ts';
 const styleTimeoutMs = 5000;
 
 /**
- * `launcher.perkswall.js`: draws the offerwall into the container that `window.AdConfig` names, for the user of
- * `window.AdUser` (docs/reference/fetch-offers.md#offerwall). Nothing throws: failures are `error` events.
+ * `launcher.perkswall.js`: draws the offerwall into the container named by `window.AdConfig`, for the user of
+ * `window.AdUser` (docs/reference/fetch-offers.md#offerwall). Nothing throws: failures become `error` events.
  */
 async function install(page: Window, base: string): Promise<void> {
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));

@@ -52,7 +52,7 @@ function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): s
   return `${base}${token === null ? '/native/v4/offerwall.json' : '/offerwall/offers.json'}?${search}`;
 }
 
-/** All other parameters are what the page knows of the user (docs/reference/fetch-offers.md#offerwall). */
+/** Body with all other parameters, which describe the user (docs/reference/fetch-offers.md#offerwall). */
 function bodyOf(query: URLSearchParams): Record<string, string> {
   if (query.has('t')) return {};
   const attributes = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');

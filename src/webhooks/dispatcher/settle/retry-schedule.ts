@@ -62,10 +62,10 @@ export type Verdict =
     };
 
 /**
- * What the response to an attempt means (docs/reference/webhooks.md#retries): 2xx delivered, 410 disables the endpoint,
- * all else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link
- * nextAttempt} decides.
- * @param nowMs epoch milliseconds, for a `retry-after` that is a date
+ * Classifies the response to an attempt (docs/reference/webhooks.md#retries): 2xx is delivered, 410 disables the
+ * endpoint, and everything else is retried. `webhook-delivery: disable` disables with any status. {@link nextAttempt}
+ * decides whether an attempt is left.
+ * @param nowMs epoch milliseconds, for a `retry-after` date
  */
 export function classify(result: SendResult, nowMs: number): Verdict {
   if (result.kind === 'blocked')
