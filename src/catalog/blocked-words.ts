@@ -7,7 +7,7 @@ const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
 /**
- * Normalises a name or text for comparison: unifies case and Unicode variants, collapses blanks, and removes invisible
+ * Normalises a name or text for comparison: ignores case and Unicode variants, collapses blanks, and removes invisible
  * characters such as soft hyphens.
  */
 export const plainText = (text: string): string =>

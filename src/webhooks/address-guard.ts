@@ -16,7 +16,8 @@ export type BlockReason =
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
 /**
- * Refusals don't include the addresses, because the author of the URL sees them and may be probing a private network.
+ * Result of the guard against private addresses. Refusals don't include the addresses, because the author of the URL
+ * sees them and may be probing a private network.
  */
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }

@@ -102,7 +102,8 @@ export function openHealthLink({ url, connection }: WritableServer, options: Lin
   async function run(): Promise<never> {
     if (previousPid !== null) await endCommitProbe(connection, previousPid);
     const loops = [keepReading(), keepCommitting()];
-    for (const loop of loops) loop.catch(() => {}); // only the first loop to end is awaited
+    // The first loop that ends is awaited; the other one ends with the link.
+    for (const loop of loops) loop.catch(() => {});
     return Promise.race(loops);
   }
 

@@ -9,9 +9,9 @@ import { tlsProblem } from './tls.ts';
 const oldestVersion = 14;
 
 /**
- * The URL of the writable server, once it is known that this program can use its database; nothing is changed there
+ * Checks that this program can use the database, without changing anything, and returns the URL of the writable server
  * (docs/operations.md#startup-errors).
- * @param limitMs how long an unreachable or read-only database is waited for
+ * @param limitMs how long to wait for an unreachable or read-only database (milliseconds)
  * @throws StartupError
  */
 export async function openCheckedDatabase(

@@ -55,8 +55,8 @@ export const hotAnswer = (status: number, headers: Record<string, string>, body:
 type HotDeps = { logger: Logger; failures: FailureLimit; metrics: Metrics; tracing: Tracing };
 
 /**
- * The most frequent requests have routes in a scope without hooks, whose runners and whose reply cost more than all the
- * rest of a beacon (docs/performance.md#hot-routes): what hooks do for all others, their handlers do in plain calls.
+ * The most frequent routes are in a scope without hooks: hook runners and the reply cost more than the rest of a beacon
+ * (docs/performance.md#hot-routes). Their handlers call directly what hooks do for all other routes.
  */
 export function createHotRoutes(app: App, { logger, failures, metrics, tracing }: HotDeps): HotRoutes {
   let isClosing = false;

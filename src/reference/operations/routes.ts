@@ -12,7 +12,7 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Placeholders outside of the demo, which readers replace by theirs. */
+/** Placeholders outside of the demo, which readers replace with keys of theirs. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**

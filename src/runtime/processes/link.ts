@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../../platform/metrics/metrics.ts';
 import { type Assignment, assignmentVariable, type Order, type Report } from './messages.ts';
 
-/** A process's connection to its primary. */
+/** A process's connection to its primary process. */
 export type PrimaryLink = {
   assignment: Assignment;
   /** Calls back once, when the primary or a signal stops this process. */
