@@ -74,6 +74,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('single-sign-on', 'Single sign-on'),
       document('scale', 'Scale'),
       document('performance', 'Performance'),
+      document('releases', 'Releases'),
     ],
   },
 ];
