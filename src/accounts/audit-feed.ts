@@ -67,7 +67,7 @@ export async function releaseFeed(executor: Executor, feed: AuditFeed, error: st
 
 /**
  * Reads the unsent entries of a feed; those of one log are in order. Entries are committed in the order of their
- * numbers (migrations/0036-audit-chain.sql), so the last number is enough to continue.
+ * numbers (migrations/baseline/04-management.sql), so the last number is enough to continue.
  * @param reader reader of the entries; a publisher does not learn which operator made a change
  */
 export async function readFeed(

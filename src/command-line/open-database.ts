@@ -35,7 +35,7 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
   const missing = await missingMigrations(executor);
   if (missing.length === 0) return;
   const place = createServers(databaseUrl).all.map(placeOf).join(', ');
-  const isEmpty = missing.some((name) => name.startsWith('0001-'));
+  const isEmpty = missing.some((name) => name.startsWith('baseline/01-'));
   throw usageError(
     `The database ${new URL(databaseUrl).pathname.slice(1)} at ${place} ` +
       (isEmpty ? 'has no tables of Perkwire. ' : `lacks ${missing.length} migrations of this version. `) +

@@ -12,7 +12,7 @@ import { databaseBefore, type EarlierDatabase } from '../support/earlier-databas
 import { clientId, clientSecret, startOidcProvider, type TestProvider } from '../support/oidc-provider.ts';
 import { createTestApp, type TestApp, testConfig } from '../support/test-app.ts';
 
-/** An upgraded database of the release before drafts, accounts of advertisers and publishers' own roles. */
+/* A database of the baseline, upgraded. */
 
 const password = 'seven quiet otters';
 const oidcPath = '/dashboard/sign-in/oidc';
@@ -31,7 +31,7 @@ const codeFrom = (from: string): string => new TOTP({ secret: Secret.fromBase32(
 
 beforeAll(async () => {
   provider = await startOidcProvider(`${origin}${oidcPath}/callback`, `${origin}/dashboard/sign-in`);
-  database = await databaseBefore('confirmed-sessions');
+  database = await databaseBefore('exchange-rates');
   await fill(database.client);
   before = await memberships();
   await database.upgrade();

@@ -1,13 +1,13 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { fileChecksum, migrationsFolder, readLock } from '../../src/platform/db/migration-files.ts';
+import { fileChecksum, listMigrations, migrationsFolder, readLock } from '../../src/platform/db/migration-files.ts';
 
 const lockFile = new URL('checksums.json', migrationsFolder);
 const update = 'UPDATE_MIGRATIONS=1 npx vitest run test/architecture/migrations.test.ts';
 
 /** The migrations of this checkout with their checksums; no history is needed. */
 async function checksumsOfFiles(): Promise<Map<string, string>> {
-  const names = (await readdir(migrationsFolder)).filter((name) => name.endsWith('.sql')).sort();
+  const names = [...(await listMigrations(migrationsFolder)), 'baseline/replaced.json'];
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, migrationsFolder), 'utf8')));
   return new Map(names.map((name, index) => [name, fileChecksum(texts[index] as string)]));
 }

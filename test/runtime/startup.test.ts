@@ -41,17 +41,17 @@ test.each([
   ],
   [
     "another build's",
-    'made by another build of this program: its migration 0007-webhooks.sql has the checksum edited',
-    ["update schema_migrations set checksum = 'edited', sql_checksum = null where name = '0007-webhooks.sql'"],
+    'made by another build of this program: its migration baseline/09-webhooks.sql has the checksum edited',
+    ["update schema_migrations set checksum = 'edited', sql_checksum = null where name = 'baseline/09-webhooks.sql'"],
   ],
   [
     "an earlier build's, whose migrations were others,",
-    'made by another build of this program: it has the migration 0003-old-name.sql, which this build does not have',
-    ["update schema_migrations set name = '0003-old-name.sql' where name like '0003-%'"],
+    'made by another build of this program: it has the migration 0072-old-name.sql, which this build does not have',
+    ["update schema_migrations set name = '0072-old-name.sql' where name like '0072-%'"],
   ],
   [
     "an early build's, without checksums,",
-    'made by another build of this program: its migration 0001-functions.sql has the checksum (none)',
+    'made by another build of this program: its migration baseline/01-platform.sql has the checksum (none)',
     ['alter table schema_migrations drop column checksum, drop column sql_checksum'],
   ],
   ["another program's", 'the database holds tables of another program', ['drop table schema_migrations']],

@@ -1,10 +1,16 @@
-import { copyFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
-import { migrationsFolder } from '../../src/platform/db/migration-files.ts';
+import {
+  baselinePrefix,
+  fileChecksum,
+  migrationsFolder,
+  readMigrations,
+  readReplaced,
+} from '../../src/platform/db/migration-files.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** A database of an earlier build, as `pg_dump` wrote it (test/upgrades/fixtures/README.md). */
@@ -28,11 +34,32 @@ export async function restoreFixture(
   };
 }
 
-/** The migrations that a build had: those up to a name. */
-export async function migrationsUpTo(last: string): Promise<{ folder: URL; remove: () => Promise<void> }> {
+/** The record of a migration, as builds write it. */
+const recordSql = 'insert into schema_migrations (name, checksum, sql_checksum) values ($1, $2, $3)';
+
+/**
+ * Brings a database of the migrations before the baseline up to date by the numbered migrations alone, as builds did
+ * that had no baseline.
+ */
+export async function applyNumbered(client: pg.Client): Promise<void> {
+  await client.query('alter table schema_migrations add column if not exists sql_checksum text');
+  const files = await readMigrations(migrationsFolder);
+  for (const { name, sql, checksum, sqlChecksum } of files.filter((file) => !file.name.startsWith(baselinePrefix))) {
+    await client.query('begin');
+    await client.query(recordSql, [name, checksum, sqlChecksum]);
+    await client.query(sql);
+    await client.query('commit');
+  }
+}
+
+/** A migrations folder as the build of the fixture `schema-0071` had it, without the SQL of its files. */
+export async function earlierFolder(): Promise<{ folder: URL; remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'perkwire-earlier-'));
-  const names = (await readdir(migrationsFolder)).filter((name) => name <= last || name === 'checksums.json');
-  await Promise.all(names.map((name) => copyFile(new URL(name, migrationsFolder), join(path, name))));
+  const replaced = await readReplaced(migrationsFolder);
+  const texts = Object.keys(replaced).map((name) => [name, `-- ${name}\n`] as const);
+  await Promise.all(texts.map(([name, text]) => writeFile(join(path, name), text)));
+  const lock = texts.map(([name, text]) => [name, [...(replaced[name] ?? []), fileChecksum(text)]]);
+  await writeFile(join(path, 'checksums.json'), JSON.stringify(Object.fromEntries(lock)));
   return { folder: pathToFileURL(`${path}/`), remove: () => rm(path, { recursive: true }) };
 }
 

@@ -1,30 +1,36 @@
 import { spawn } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { checkAppliedMigrations, migrate } from '../../src/platform/db/migrate.ts';
-import { migrationsFolder } from '../../src/platform/db/migration-files.ts';
+import { checkAppliedMigrations, migrate, missingMigrations } from '../../src/platform/db/migrate.ts';
+import { listMigrations, migrationsFolder, readReplaced } from '../../src/platform/db/migration-files.ts';
+import { ensurePartitions } from '../../src/platform/db/partitions.ts';
+import { copyMigrations } from '../support/migrations.ts';
 import { ensureBuilt } from '../support/resources.ts';
 import { endChild, processSecrets } from '../support/server-process.ts';
-import { columnsOf, contentOf, migrationsUpTo, restoreFixture } from './fixture.ts';
+import { createTestApp } from '../support/test-app.ts';
+import { applyNumbered, columnsOf, contentOf, earlierFolder, restoreFixture } from './fixture.ts';
 
-const ownFiles = (await readdir(migrationsFolder)).filter((name) => name.endsWith('.sql')).sort();
+const ownFiles = await listMigrations(migrationsFolder);
+const baseline = ownFiles.filter((name) => name.startsWith('baseline/'));
+const numbered = ownFiles.filter((name) => !name.startsWith('baseline/'));
+const replacedByName = await readReplaced(migrationsFolder);
+const replaced = Object.keys(replacedByName);
 
-/** The gate that a test holds shut while a migration waits at it. */
+/** Key of the lock at which a migration waits. */
 const gateKey = 4711;
 
-/** What stops a migration, before its SQL or when it is about to commit. */
+/** Makes a migration wait, before its SQL or at its commit. In a schema of its own, where no migration looks. */
 const gateSql = (when: 'before' | 'commit', name: string): string => `
-  create or replace function wait_at_gate() returns trigger language plpgsql as $$
+  create schema gate;
+  create function gate.wait() returns trigger language plpgsql as $$
   begin
     if new.name = ${pg.escapeLiteral(name)} then
       perform pg_advisory_xact_lock_shared(${gateKey});
     end if;
     return new;
   end $$;
-  drop trigger if exists gate on schema_migrations;
   create ${when === 'before' ? 'trigger gate before' : 'constraint trigger gate after'} insert on schema_migrations
-    ${when === 'before' ? '' : 'deferrable initially deferred'} for each row execute function wait_at_gate();`;
+    ${when === 'before' ? '' : 'deferrable initially deferred'} for each row execute function gate.wait();`;
 
 const bookkeeping = ['schema_migrations', 'catalog_changes', 'catalog_version'];
 
@@ -36,9 +42,11 @@ let database: Awaited<ReturnType<typeof restoreFixture>>;
 afterEach(() => database?.drop());
 
 const applied = async (): Promise<string[]> =>
-  (await database.client.query<{ name: string }>('select name from schema_migrations order by name')).rows.map(
-    ({ name }) => name,
-  );
+  (await database.client.query<{ name: string }>('select name from schema_migrations')).rows
+    .map(({ name }) => name)
+    .sort();
+
+const sorted = (...lists: (readonly string[])[]): string[] => lists.flat().sort();
 
 /** The built program as it is upgraded: migrations, then the end. */
 async function startMigrating(): Promise<{ child: ReturnType<typeof spawn>; ended: Promise<number | null> }> {
@@ -63,55 +71,176 @@ async function killAt(when: 'before' | 'commit', name: string): Promise<void> {
   await endChild(child, 'SIGKILL');
   // The server notices that nobody waits for the migration any more, although the lock is still held.
   await expect.poll(async () => (await gate.query(waiting)).rowCount, { timeout: 60_000 }).toBe(0);
-  await gate.query('drop trigger gate on schema_migrations; drop function wait_at_gate');
+  await gate.query('drop schema gate cascade');
   await gate.end();
 }
 
-describe.each([
-  ['schema-0022', '0022-weeks-of-offers.sql'],
-  ['schema-0071', '0071-outcomes-after-a-restore.sql'],
-])('a database of an earlier build, %s,', (fixture, last) => {
-  const missing = ownFiles.filter((name) => name > last);
+async function contentOfUsers(): Promise<{ before: Record<string, string>; now: () => Promise<unknown> }> {
+  const columns = (await columnsOf(database.client)).filter(isData);
+  const before = await contentOf(database.client, columns);
+  expect(Object.keys(before).length).toBeGreaterThan(20);
+  return { before, now: () => contentOf(database.client, columns) };
+}
+
+/** Fetches offers from an application on the database. */
+async function fetchOffers(): Promise<unknown[]> {
+  const t = await createTestApp({ databaseUrl: database.url });
+  try {
+    await ensurePartitions(t.pool, Date.now());
+    const answer = await t.app.inject({
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${t.publisher.key}&loyaltyboost=0&creative=0`,
+      payload: { placement: 'checkout' },
+    });
+    expect(answer.statusCode, answer.body).toBe(200);
+    return (answer.json() as { data: { offers: unknown[] } }).data.offers;
+  } finally {
+    await t.close();
+  }
+}
+
+describe('a filled database of the build before the baseline', () => {
   beforeEach(async () => {
-    database = await restoreFixture(fixture);
+    database = await restoreFixture('schema-0071');
+    expect(await applied()).toEqual(replaced);
   });
 
-  test('is upgraded with kills halfway, taken back and forward again, and loses nothing', async () => {
-    const columns = (await columnsOf(database.client)).filter(isData);
-    const before = await contentOf(database.client, columns);
-    expect(Object.keys(before).length).toBeGreaterThan(20);
-    expect(await applied()).toEqual(ownFiles.slice(0, ownFiles.length - missing.length));
+  test('is upgraded with kills halfway, taken back and forward again, loses nothing, and serves offers', async () => {
+    const content = await contentOfUsers();
 
-    // 1. Killed before a migration in the middle, then at the commit of a later one.
-    const [middle, later] = [missing[Math.floor(missing.length / 2)], missing.at(-1)];
-    for (const [when, name] of [
-      ['before', middle],
-      ['commit', later],
-    ] as const) {
-      if (name === undefined) continue; // the fixture is that of the newest schema
-      await killAt(when, name);
-      expect(await applied()).toEqual(ownFiles.slice(0, ownFiles.indexOf(name)));
-    }
+    // 1. Killed as it adopts the baseline, before a migration in the middle, and at the commit of the last one.
+    const [middle, last] = [Math.floor(numbered.length / 2), numbered.length - 1];
+    await killAt('before', baseline[0] as string);
+    expect(await applied()).toEqual(replaced);
+    await killAt('commit', baseline.at(-1) as string);
+    expect(await applied()).toEqual(replaced);
+    await killAt('before', numbered[middle] as string);
+    expect(await applied()).toEqual(sorted(replaced, baseline, numbered.slice(0, middle)));
+    await killAt('commit', numbered[last] as string);
+    expect(await applied()).toEqual(sorted(replaced, baseline, numbered.slice(0, last)));
 
     // 2. Started again: complete.
     const { ended } = await startMigrating();
     expect(await ended).toBe(0);
-    expect(await applied()).toEqual(ownFiles);
-    expect(await contentOf(database.client, columns)).toEqual(before);
+    expect(await applied()).toEqual(sorted(replaced, ownFiles));
+    expect(await content.now()).toEqual(content.before);
 
-    // 3. Taken back by one release: the earlier migrations are the same, and its statements still fit.
-    const earlier = await migrationsUpTo(last);
-    const back = { folder: earlier.folder };
-    if (missing.length > 0)
-      await expect(checkAppliedMigrations(database.client, back)).rejects.toThrow(/schema is newer than this program/);
-    await checkAppliedMigrations(database.client, { ...back, allowNewer: true });
-    expect(await migrate(database.url, back)).toEqual([]);
-    await earlier.remove();
+    // 3. Taken back to the build before: its migrations are the same, and its statements still fit.
+    const { folder, remove } = await earlierFolder();
+    const back = checkAppliedMigrations(database.client, { folder });
+    await expect(back).rejects.toThrow(/schema is newer than this program/);
+    await checkAppliedMigrations(database.client, { folder, allowNewer: true });
+    expect(await migrate(database.url, { folder })).toEqual([]);
+    await remove();
 
     // 4. Forward again.
     expect(await migrate(database.url)).toEqual([]);
-    expect(await contentOf(database.client, columns)).toEqual(before);
+    expect(await content.now()).toEqual(content.before);
+    expect(await fetchOffers()).not.toEqual([]);
   });
+
+  test('adopts the baseline after later migrations of such builds, too', async () => {
+    const content = await contentOfUsers();
+    await applyNumbered(database.client);
+    await checkAppliedMigrations(database.client, {});
+    expect(await missingMigrations(database.client)).toEqual([]);
+    expect(await migrate(database.url)).toEqual([]);
+    expect(await applied()).toEqual(sorted(replaced, ownFiles));
+    expect(await content.now()).toEqual(content.before);
+    expect(await migrate(database.url)).toEqual([]);
+    expect(await fetchOffers()).not.toEqual([]);
+  });
+
+  test('is upgraded once by processes that start together', async () => {
+    const results = await Promise.all([1, 2, 3].map(() => migrate(database.url)));
+    expect(results.filter((names) => names.length > 0)).toEqual([numbered]);
+    expect(await applied()).toEqual(sorted(replaced, ownFiles));
+  });
+
+  test('is upgraded whatever partitions, comments, privileges, views and extra schemas it has', async () => {
+    await database.client.query(
+      `select create_day_partitions('2030-01-01', '2030-01-02');
+      comment on table offers is 'Texts';
+      grant select on offers to public;
+      create view offers_by_campaign as select campaign_id, count(*) from offers group by 1;
+      create schema reporting; create table reporting.notes (text text)`,
+    );
+    expect(await migrate(database.url)).toEqual(numbered);
+  });
+
+  test('is upgraded with the checksums of files whose comments were others, which stay for a way back', async () => {
+    const name = '0004-sessions-and-users.sql';
+    for (const checksum of (replacedByName[name] as string[]).slice(0, -1)) {
+      await database.client.query('update schema_migrations set checksum = $1 where name = $2', [checksum, name]);
+      await checkAppliedMigrations(database.client, {});
+    }
+    const read = "select name, checksum from schema_migrations where name ~ '^00[0-6]' order by name";
+    const { rows: before } = await database.client.query(read);
+    await migrate(database.url);
+    expect((await database.client.query(read)).rows).toEqual(before);
+  });
+
+  test.each([
+    ['column offers.title', 'alter table offers drop column title'],
+    ['column offers.extra', 'alter table offers add column extra text'],
+    ['column offers.title', 'alter table offers alter column title drop not null'],
+    ['column publishers.id', 'alter table publishers alter column id drop identity'],
+    ['default offers.weight', 'alter table offers alter column weight set default 1'],
+    ['constraint offers.offers_title_check', 'alter table offers drop constraint offers_title_check'],
+    ['constraint drafts.drafts_campaign_id_fkey', 'alter table drafts drop constraint drafts_campaign_id_fkey'],
+    ['index offers.offers_campaign', 'drop index offers_campaign'],
+    ['index offers.offers_title', 'create index offers_title on offers (title)'],
+    ['trigger offers.bump_catalog_version', 'drop trigger bump_catalog_version on offers'],
+    ['trigger offers.bump_catalog_version', 'alter table offers disable trigger bump_catalog_version'],
+    ['table delivery_queue', 'alter table delivery_queue set (fillfactor = 100)'],
+    ['table processes', 'alter table processes set logged'],
+    ['table space_probe', 'drop table space_probe'],
+    ['sequence coupon_pool_numbers', 'drop sequence coupon_pool_numbers'],
+    [
+      'function note_goal()',
+      "create or replace function note_goal() returns trigger language plpgsql as 'begin return new; end'",
+    ],
+  ])('with another %s is refused before anything changes (%s)', async (part, change) => {
+    await database.client.query(change);
+    const content = await contentOfUsers();
+    const records = 'select to_jsonb(m) from schema_migrations m order by name';
+    const { rows: before } = await database.client.query(records);
+    await expect(migrate(database.url)).rejects.toThrow(`- ${part}: `);
+    await expect(migrate(database.url)).rejects.toThrow(/^The schema of the database differs in [1-4] parts/);
+    expect((await database.client.query(records)).rows).toEqual(before);
+    expect(await content.now()).toEqual(content.before);
+  });
+
+  test('is refused where its user may not create the schema to compare with, and told what to grant', async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    await database.client.query(
+      `create role ${name} login password 'limited'; grant all on schema public to ${name};
+      grant all on all tables in schema public to ${name}; grant all on all sequences in schema public to ${name}`,
+    );
+    const url = Object.assign(new URL(database.url), { username: name, password: 'limited' });
+    await expect(migrate(url.href)).rejects.toThrow('grant create on database');
+    expect(await applied()).toEqual(replaced);
+    await database.client.query(`drop owned by ${name}; drop role ${name}`);
+  });
+});
+
+test('a database of a still earlier build is refused unchanged, with the build to start first', async () => {
+  database = await restoreFixture('schema-0022');
+  const before = await applied();
+  const refused = /22 of the 71 migrations .* Nothing was changed\. Start the build of commit ecc0eba0 once/;
+  await expect(checkAppliedMigrations(database.client, { allowNewer: true })).rejects.toThrow(refused);
+  await expect(migrate(database.url)).rejects.toThrow(refused);
+  expect(await applied()).toEqual(before);
+});
+
+test('a first start that is killed between files of the baseline is completed by the next', async () => {
+  database = await restoreFixture('schema-0071');
+  await database.client.query('drop schema public cascade; create schema public');
+  const first = await copyMigrations(baseline.slice(0, 5));
+  await migrate(database.url, { folder: first.folder });
+  await first.remove();
+  expect(await applied()).toEqual(baseline.slice(0, 5));
+  expect(await migrate(database.url)).toEqual(ownFiles.slice(5));
 });
 
 test('the release before the next one can write into the tables of the next', async () => {
@@ -126,14 +255,4 @@ test('the release before the next one can write into the tables of the next', as
   const [tables, known] = [new Set(before.map(({ table }) => table)), new Set(before.map(keyOf))];
   const isNew = (column: (typeof after)[number]): boolean => tables.has(column.table) && !known.has(keyOf(column));
   expect(after.filter((column) => isNew(column) && column.required).map(keyOf)).toEqual([]);
-});
-
-test('a database of the build whose comment differed opens, and keeps its checksums for a way back', async () => {
-  database = await restoreFixture('schema-0022');
-  const read = 'select name, checksum from schema_migrations order by name';
-  const { rows: before } = await database.client.query(read);
-  await migrate(database.url);
-  const { rows: after } = await database.client.query(read);
-  expect(after.slice(0, before.length)).toEqual(before);
-  expect((await database.client.query('select from schema_migrations where sql_checksum is null')).rowCount).toBe(0);
 });

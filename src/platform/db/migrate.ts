@@ -1,19 +1,21 @@
 import type pg from 'pg';
 import { StartupError } from '../startup-error.ts';
-import { type Migration, migrationsFolder, readMigrations } from './migration-files.ts';
+import { adoptBaseline, isBaseline, isFromBeforeBaseline, refuseBeforeBaseline } from './adopt-baseline.ts';
+import { type Applied, addSqlChecksum, readApplied, recordApplied } from './applied-migrations.ts';
+import { listMigrations, type Migration, migrationsFolder, readMigrations, readReplaced } from './migration-files.ts';
 import type { Executor } from './pool.ts';
 import { Connection } from './pool.ts';
 
-/** Checksums of an applied migration; null if the build that applied it recorded none. */
-type Recorded = { checksum: string | null; sqlChecksum: string | null };
-type Applied = ReadonlyMap<string, Recorded>;
+/** Migrations of a build, and the checksums of the migrations that its baseline replaces, by name. */
+type Build = { files: readonly Migration[]; replaced: ReadonlyMap<string, readonly string[]> };
 
 /**
  * Applies the missing migrations in order, each in its own transaction. Processes that start together wait for each
  * other on an advisory lock.
  * @param options.signal aborts the migration; the current one is rolled back
  * @returns the names of the applied migrations
- * @throws StartupError if an applied migration differs from the file of this build
+ * @throws StartupError if an applied migration differs from the file of this build, or a database from before the
+ * baseline has another schema
  */
 export async function migrate(
   databaseUrl: string,
@@ -32,12 +34,11 @@ export async function migrate(
         sql_checksum text
       )`,
     );
-    const applied = await readApplied(client);
-    const files = await readMigrations(folder);
-    refuseOtherBuild(applied, files);
+    const [applied, build] = [await readApplied(client), await readBuild(folder)];
+    refuseOtherBuild(applied, build);
+    const missing = await adoptMissing(client, { applied, build });
     await addSqlChecksum(client);
-    await recordSqlChecksums(client, applied, files);
-    const missing = files.filter(({ name }) => !applied.has(name));
+    await recordSqlChecksums(client, applied, build.files);
     for (const migration of missing) await applyOne(client, migration);
     return missing.map(({ name }) => name);
   } finally {
@@ -45,13 +46,36 @@ export async function migrate(
   }
 }
 
-/** Returns the names of the migrations that are not applied yet, all of them for an empty database. Changes nothing. */
+/**
+ * Returns the names of the migrations that are not applied yet, all of them for an empty database. A database from
+ * before the baseline has the tables of the baseline. Changes nothing.
+ */
 export async function missingMigrations(executor: Executor, folder: URL = migrationsFolder): Promise<string[]> {
-  const names = (await readMigrations(folder)).map(({ name }) => name);
+  const [names, replaced] = [await listMigrations(folder), await readReplaced(folder)];
   const table = await executor.query("select to_regclass('schema_migrations') is not null as exists");
   if ((table.rows[0] as { exists: boolean } | undefined)?.exists !== true) return names;
   const applied = await readApplied(executor);
-  return names.filter((name) => !applied.has(name));
+  const hasBaseline = isFromBeforeBaseline(applied, Object.keys(replaced));
+  return names.filter((name) => !applied.has(name) && !(hasBaseline && isBaseline({ name })));
+}
+
+async function readBuild(folder: URL): Promise<Build> {
+  const [files, replaced] = await Promise.all([readMigrations(folder), readReplaced(folder)]);
+  return { files, replaced: new Map(Object.entries(replaced)) };
+}
+
+/** Returns the migrations to apply, after a database from before the baseline has adopted it. */
+async function adoptMissing(
+  client: Connection,
+  { applied, build: { files, replaced } }: { applied: Applied; build: Build },
+): Promise<readonly Migration[]> {
+  const missing = files.filter(({ name }) => !applied.has(name));
+  const baseline = missing.filter(isBaseline);
+  if (baseline.length === 0 || !isFromBeforeBaseline(applied, [...replaced.keys()])) return missing;
+  const fileOf = new Map(files.map((file) => [file.name, file]));
+  const later = [...applied.keys()].map((name) => fileOf.get(name)).filter((file) => file !== undefined);
+  await adoptBaseline(client, { baseline, later });
+  return missing.filter((file) => !isBaseline(file));
 }
 
 export type SchemaOptions = {
@@ -70,9 +94,9 @@ export async function checkAppliedMigrations(
   executor: Executor,
   { allowNewer = false, folder = migrationsFolder }: SchemaOptions,
 ): Promise<void> {
-  const [applied, files] = [await readApplied(executor), await readMigrations(folder)];
-  refuseOtherBuild(applied, files);
-  const names = new Set(files.map(({ name }) => name));
+  const [applied, build] = [await readApplied(executor), await readBuild(folder)];
+  refuseOtherBuild(applied, build);
+  const names = new Set([...build.files.map(({ name }) => name), ...build.replaced.keys()]);
   const newer = [...applied.keys()].find((name) => !names.has(name));
   if (newer !== undefined && !allowNewer)
     throw new StartupError(
@@ -88,33 +112,25 @@ const wayOut =
   'this build.';
 
 /** Rejects migrations that were changed or removed after they were applied, because the tables are not as expected. */
-function refuseOtherBuild(applied: Applied, files: readonly Migration[]): void {
-  const fileOf = new Map(files.map((file) => [file.name, file]));
+function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
+  const acceptedOf = new Map(replaced);
+  for (const { name, checksum, accepted, sqlChecksum } of files)
+    acceptedOf.set(name, [checksum, ...accepted, sqlChecksum]);
   const last = files.at(-1)?.name ?? '';
-  for (const [name, recorded] of applied) {
-    const file = fileOf.get(name);
-    if (file === undefined && name < last)
+  for (const [name, { checksum, sqlChecksum }] of applied) {
+    const accepted = acceptedOf.get(name);
+    if (accepted === undefined && name < last)
       throw new StartupError(
         `The database was made by another build of this program: it has the migration ${name}, which this build ` +
           `does not have. ${wayOut}`,
       );
-    if (file !== undefined && !isSame(recorded, file))
+    if (accepted !== undefined && !accepted.some((own) => own === checksum || own === sqlChecksum))
       throw new StartupError(
         `The database was made by another build of this program: its migration ${name} has the checksum ` +
-          `${recorded.checksum ?? '(none)'}, that of this build ${file.checksum}. ${wayOut}`,
+          `${checksum ?? '(none)'}, that of this build ${accepted[0]}. ${wayOut}`,
       );
   }
-}
-
-const isSame = ({ checksum, sqlChecksum }: Recorded, file: Migration): boolean =>
-  (checksum !== null && file.accepted.has(checksum)) || sqlChecksum === file.sqlChecksum;
-
-async function readApplied(executor: Executor): Promise<Applied> {
-  const { rows } = await executor.query<Recorded & { name: string }>(
-    `select name, to_jsonb(m) ->> 'checksum' as checksum, to_jsonb(m) ->> 'sql_checksum' as "sqlChecksum"
-    from schema_migrations m order by name`,
-  );
-  return new Map(rows.map(({ name, ...recorded }) => [name, recorded]));
+  refuseBeforeBaseline(applied, [...replaced.keys()]);
 }
 
 /**
@@ -123,14 +139,6 @@ async function readApplied(executor: Executor): Promise<Applied> {
  */
 async function endWithClient(client: pg.Client): Promise<void> {
   await client.query("set client_connection_check_interval = '2s'").catch(() => {});
-}
-
-/** Adds the column that earlier builds lack. Later starts must not wait for a dump that reads the table. */
-async function addSqlChecksum(client: pg.Client): Promise<void> {
-  const column = await client.query(
-    "select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'sql_checksum'",
-  );
-  if (column.rowCount === 0) await client.query('alter table schema_migrations add column sql_checksum text');
 }
 
 /**
@@ -147,19 +155,15 @@ async function recordSqlChecksums(client: pg.Client, applied: Applied, files: re
   );
 }
 
-async function applyOne(client: pg.Client, { name, sql, checksum, sqlChecksum }: Migration): Promise<void> {
+async function applyOne(client: pg.Client, migration: Migration): Promise<void> {
   await client.query('begin');
   try {
-    await client.query('insert into schema_migrations (name, checksum, sql_checksum) values ($1, $2, $3)', [
-      name,
-      checksum,
-      sqlChecksum,
-    ]);
-    await client.query(sql);
+    await recordApplied(client, [migration]);
+    await client.query(migration.sql);
     await client.query('commit');
   } catch (err) {
     // A broken connection has already rolled back.
     await client.query('rollback').catch(() => {});
-    throw new Error(`migration ${name} failed: ${(err as Error).message}`, { cause: err });
+    throw new Error(`migration ${migration.name} failed: ${(err as Error).message}`, { cause: err });
   }
 }

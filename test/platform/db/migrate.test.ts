@@ -1,13 +1,12 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkAppliedMigrations, migrate, missingMigrations } from '../../../src/platform/db/migrate.ts';
-import { fileChecksum } from '../../../src/platform/db/migration-files.ts';
+import { fileChecksum, listMigrations, migrationsFolder } from '../../../src/platform/db/migration-files.ts';
 import { cloneDatabase } from '../../support/database.ts';
-import { databaseBefore } from '../../support/earlier-database.ts';
 import { resource } from '../../support/resources.ts';
 
 /** Creates an empty database. */
@@ -55,10 +54,7 @@ const write = (name: string, sql: string): Promise<void> => writeFile(join(folde
 
 describe('migrations of our own', () => {
   test('make an empty database complete, in the order of their numbers', async () => {
-    const files = (await readdir(new URL('../../../migrations/', import.meta.url)))
-      .filter((name) => name.endsWith('.sql'))
-      .sort();
-    expect(await migrate(database.url)).toEqual(files);
+    expect(await migrate(database.url)).toEqual(await listMigrations(migrationsFolder));
     expect(await tables(database.url)).toEqual(
       expect.arrayContaining([
         'publishers',
@@ -76,38 +72,14 @@ describe('migrations of our own', () => {
   });
 
   test('only add once they are released, so that the previous release works on the new schema', async () => {
-    const own = new URL('../../../migrations/', import.meta.url);
-    const files = (await readdir(own)).filter((name) => name.endsWith('.sql') && name > '0010-z').sort();
+    const files = (await listMigrations(migrationsFolder)).filter((name) => !name.startsWith('baseline/'));
     const takesAway =
       /\bdrop (table|column|function)|\brename\b|\balter column \w+ (type|set data)|(?<!\b(or|after) )\btruncate\b/i;
     const violations: string[] = [];
     for (const name of files)
-      if (takesAway.test((await readFile(new URL(name, own), 'utf8')).replaceAll(/--.*/g, ''))) violations.push(name);
-    expect(violations).toEqual([]);
-  });
-
-  test('give existing themes a key from their name', async () => {
-    const earlier = await databaseBefore('theme-keys');
-    await earlier.client.query(
-      `insert into publishers (name, sdk_id) values ('A', 'aaaaaaaaaaaaaaaa'), ('B', 'bbbbbbbbbbbbbbbb');
-      insert into themes (publisher_id, name, unit, deleted_at) values
-        (1, 'Dark Mode', 'sou', null), (1, 'dark_mode!', 'sou', null), (1, 'Dark mode 2', 'sou', null),
-        (1, '2024', 'sou', null), (1, '***', 'sou', null), (1, repeat('Long ', 40), 'sou', null),
-        (1, 'Dark Mode', 'sou', now()), (2, 'Dark Mode', 'sou', null)`,
-    );
-    await earlier.upgrade();
-    const { rows } = await earlier.client.query<{ key: string }>('select key from themes order by id');
-    await earlier.close();
-    expect(rows.map(({ key }) => key)).toEqual([
-      'dark-mode',
-      'dark-mode-2',
-      'dark-mode-2-2',
-      'theme-2024',
-      'theme',
-      'long-long-long-long-long-long-long-long-long-long',
-      'dark-mode-3',
-      'dark-mode',
-    ]);
+      if (takesAway.test((await readFile(new URL(name, migrationsFolder), 'utf8')).replaceAll(/--.*/g, '')))
+        found.push(name);
+    expect(found).toEqual([]);
   });
 
   test('are applied once when two processes start together, and both find a complete database', async () => {
@@ -118,7 +90,7 @@ describe('migrations of our own', () => {
     ]);
     const winners = [first, other, third].filter((applied) => (applied as string[]).length > 0);
     expect(winners).toHaveLength(1);
-    expect(await appliedIn(database.url)).toEqual(winners[0]);
+    expect(new Set(await appliedIn(database.url))).toEqual(new Set(winners[0]));
   });
 
   test('that are applied are skipped', async () => {

@@ -1,0 +1,86 @@
+import { StartupError } from '../startup-error.ts';
+import { type Applied, addSqlChecksum, recordApplied } from './applied-migrations.ts';
+import { describeSchema, type SchemaDescription } from './describe-schema.ts';
+import { baselinePrefix, type Migration } from './migration-files.ts';
+import type { Executor } from './pool.ts';
+
+/** Names of the migrations that the baseline replaces. */
+type ReplacedNames = readonly string[];
+
+export const isBaseline = ({ name }: { name: string }): boolean => name.startsWith(baselinePrefix);
+
+/** Whether a database was created by the migrations that the baseline replaces. */
+export const isFromBeforeBaseline = (applied: Applied, replaced: ReplacedNames): boolean =>
+  replaced.some((name) => applied.has(name));
+
+/** @throws StartupError when a database has only a part of the migrations that the baseline replaces */
+export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames): void {
+  const count = replaced.filter((name) => applied.has(name)).length;
+  if (count === 0 || count === replaced.length) return;
+  throw new StartupError(
+    `The database has ${count} of the ${replaced.length} migrations up to ${replaced.at(-1)}. This build needs all of ` +
+      'them. Nothing was changed. Start the build of commit ecc0eba0 once with this database (ROLES=migrate), then ' +
+      'this build: see "A database from before the baseline" in docs/operations.md.',
+  );
+}
+
+/**
+ * Records the baseline in a database whose schema the replaced migrations created, in one transaction. First it creates
+ * the expected schema next to the actual one, compares the two, and rolls it back. The records of the replaced
+ * migrations stay, so that an earlier build still starts.
+ * @param baseline files of the baseline
+ * @param later other migrations of the database, in the order in which they were applied
+ * @throws StartupError when the schemas differ; nothing is changed
+ */
+export async function adoptBaseline(
+  client: Executor,
+  { baseline, later }: { baseline: readonly Migration[]; later: readonly Migration[] },
+): Promise<void> {
+  await client.query('begin');
+  try {
+    const actual = await describeSchema(client);
+    refuseDifferences(actual, await describeExpected(client, [...baseline, ...later]));
+    await addSqlChecksum(client);
+    await recordApplied(client, baseline);
+    await client.query('commit');
+  } catch (err) {
+    // A connection that broke has rolled back.
+    await client.query('rollback').catch(() => {});
+    throw err;
+  }
+}
+
+/** Describes the schema that migrations create, which exists only inside a savepoint of the transaction. */
+async function describeExpected(client: Executor, migrations: readonly Migration[]): Promise<SchemaDescription> {
+  await client.query('savepoint expected_schema');
+  await client.query('create schema perkwire_expected').catch((err: { code?: string }) => {
+    if (err.code !== '42501') throw err;
+    throw new StartupError(
+      'The user of DATABASE_URL may not create a schema, which this build needs once to check the tables. Run ' +
+        '"grant create on database <name> to <user>" as the owner of the database. Nothing was changed.',
+    );
+  });
+  await client.query('set local search_path to perkwire_expected');
+  for (const { sql } of migrations) await client.query(sql);
+  const expected = await describeSchema(client);
+  await client.query('rollback to savepoint expected_schema');
+  return expected;
+}
+
+/** Number of differences that the message lists, and length of each definition in it. */
+const [listedDifferences, listedLength] = [5, 120];
+
+function refuseDifferences(actual: SchemaDescription, expected: SchemaDescription): void {
+  const parts = new Set([...expected.keys(), ...actual.keys()]);
+  const differences = [...parts].filter((part) => actual.get(part) !== expected.get(part)).sort();
+  if (differences.length === 0) return;
+  const show = (text: string | undefined): string => (text === undefined ? 'nothing' : text.slice(0, listedLength));
+  const list = differences
+    .slice(0, listedDifferences)
+    .map((part) => `${part}: ${show(actual.get(part))}; expected: ${show(expected.get(part))}`);
+  throw new StartupError(
+    `The schema of the database differs in ${differences.length} parts from what its migrations create. Nothing was ` +
+      'changed. See "A database from before the baseline" in docs/operations.md.\n' +
+      list.map((line) => `- ${line}`).join('\n'),
+  );
+}
