@@ -48,8 +48,8 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
 
 /**
  * SQL of an insert that records updates by the server itself, for use in a larger statement. A publisher's log is
- * locked until the commit (migrations/baseline/04-management.sql), so the logs of several publishers are locked in a fixed
- * order.
+ * locked until the commit (migrations/baseline/04-management.sql), so the logs of several publishers are locked in a
+ * fixed order.
  * @param rows SQL that selects publisher_id, resource_id and changes (`{ field: { old, new } }`)
  */
 export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): string => `insert into audit_log

@@ -108,7 +108,7 @@ test('the code stays within its measures', () => {
     { what: 'spreads that only keep lines apart', now: spreads.length, limit: 0, found: spreads },
     { what: 'pairs of modules that import', now: arrowList.length, limit: 232, found: arrowList },
     { what: 'modules in the longest chain of imports', now: longestChain.length, limit: 14, found: longestChain },
-    { what: 'lines of src without languages', now: sourceLines, limit: 116_500, found: [] },
+    { what: 'lines of src without languages', now: sourceLines, limit: 116_800, found: [] },
   ];
   show(measures);
   if (process.env.MEASURE_LISTS !== undefined)

@@ -79,7 +79,8 @@ from tables t join pg_trigger g on tgrelid = t.oid and not tgisinternal
 union all
 select 'function', signature,
   concat_ws(' ', pg_get_function_arguments(p.oid), 'returns', pg_get_function_result(p.oid), lanname, prokind,
-    provolatile, proparallel, case when proisstrict then 'strict' end, case when prosecdef then 'security definer' end, proconfig,
+    provolatile, proparallel, case when proisstrict then 'strict' end,
+    case when prosecdef then 'security definer' end, proconfig,
     aggtransfn, aggfinalfn, aggcombinefn, aggtranstype::regtype, agginitval, E'\\n' || prosrc)
 from functions p join pg_language l on l.oid = prolang left join pg_aggregate on aggfnoid = p.oid
 union all
