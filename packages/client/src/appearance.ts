@@ -1,7 +1,7 @@
 /**
- * A font of the publisher's, loaded by URL (docs/reference/themes-and-rendering.md#web-fonts). Its measures are those
- * of the font file in thousandths of its size; with them a stand-in of the device takes the same room until it has
- * come.
+ * A font of the publisher, loaded by URL (docs/reference/themes-and-rendering.md#web-fonts). Its metrics are those of
+ * the font file in thousandths of the font size; a fallback font of the device uses them to take the same space until
+ * the font is loaded.
  */
 export type WebFont = {
   family: string;

@@ -14,7 +14,8 @@ export const fillCacheBuster = (url: string, random: () => number = Math.random)
 
 /**
  * Fires a beacon of an offer (docs/reference/tracking-and-conversions.md#tracking-urls). Resolves when the server has
- * recorded it; "" (such as an absent `adv_pixel_url`) fires nothing. A repeat is harmless: it counts once.
+ * recorded it; "" (such as an absent `adv_pixel_url`) fires nothing. Repeating a call is harmless, because it counts
+ * once.
  * @throws ServerError, ConnectionError
  */
 export async function fireBeacon(

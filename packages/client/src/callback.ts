@@ -20,7 +20,7 @@ export type AdCallback = { event: AdEvent | (string & {}); payload: unknown };
 
 /**
  * Parses the arguments of the handler `adCallback` (docs/reference/web-sdk.md#web-views): the event name, and the
- * payload as an object or JSON text. Null when one of them is missing.
+ * payload as an object or JSON text. Returns null if one of them is missing.
  */
 export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
   const [event, payload] = args;

@@ -44,16 +44,16 @@ export const fetchOffers = (options: FetchOffersOptions): Promise<FetchOffersRes
   call<FetchOffersResponse>(options, options.payload);
 
 /**
- * Fetches offers at several placements of a page at once, none of them twice
+ * Fetches offers for several placements of a page in one call, without repeating an offer
  * (docs/reference/fetch-offers.md#multiple-placements).
- * @throws as `fetchOffers`
+ * @throws like `fetchOffers`
  */
 export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchPlacementsResponse> =>
   call<FetchPlacementsResponse>(options, { ...options.payload, placements: options.placements });
 
 /**
- * How many offers `fetchOffers` would be answered with now (docs/reference/fetch-offers.md#count-offers).
- * @throws as `fetchOffers`
+ * Returns the number of offers that `fetchOffers` would return now (docs/reference/fetch-offers.md#count-offers).
+ * @throws like `fetchOffers`
  */
 export const countOffers = async (options: FetchOffersOptions): Promise<number> =>
   (await call<{ data: { count: number } }>(options, options.payload, 'any.json')).data.count;

@@ -10,8 +10,8 @@ export type NavigationGuardOptions = {
 };
 
 /**
- * Keeps the checkout web view on its page: a URL that was opened in the external browser is not opened in the web view
- * as well (docs/reference/web-sdk.md#web-views, clickouts).
+ * Keeps the checkout web view on its page: a URL that was opened in the external browser is not also opened in the web
+ * view (docs/reference/web-sdk.md#web-views, clickouts).
  */
 export class NavigationGuard {
   readonly #openedUrls = new Set<string>();

@@ -64,8 +64,8 @@ export type OfferUnitProps = Partial<PerkwireService> & {
 };
 
 /**
- * A unit of offers, embedded where it stands (docs/reference/web-sdk.md). It mounts anew when what it is configured
- * by changes; event handlers may change at any time. Renders an empty `div` on a server.
+ * A unit of offers, embedded in place (docs/reference/web-sdk.md). It mounts again when its configuration changes;
+ * event handlers may change at any time. Renders an empty `div` on a server.
  */
 export function OfferUnit(props: OfferUnitProps): ReactElement {
   const element = useRef<HTMLDivElement>(null);

@@ -1,10 +1,10 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
-/** The response of fetch-offers (docs/reference/fetch-offers.md#response). */
+/** Response of fetch-offers (docs/reference/fetch-offers.md#response). */
 export type FetchOffersResponse = { data: OfferData };
 
 /**
- * The response to a call for several placements, in their order (docs/reference/fetch-offers.md#multiple-placements).
+ * Response to a call for several placements, in the same order (docs/reference/fetch-offers.md#multiple-placements).
  */
 export type FetchPlacementsResponse = { data: { placements: PlacementData[] } };
 
@@ -82,7 +82,7 @@ export type Offer = {
   coupon?: Coupon;
 };
 
-/** The code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
+/** Code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type Coupon = {
   code: string;
   /** Expiry in ISO 8601, or null. */
@@ -91,7 +91,7 @@ export type Coupon = {
   terms: string;
 };
 
-/** To be fired when the event happens (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/** Beacon URLs to fire when the event happens (docs/reference/tracking-and-conversions.md#tracking-urls). */
 export type Beacons = {
   /** The unit was closed, or all offers were seen. */
   close: string;

@@ -1,6 +1,4 @@
-/**
- * What the HTML of `terms_and_conditions` may hold, beside https links (docs/reference/fetch-offers.md#offer-object).
- */
+/** Allowed HTML in `terms_and_conditions`, in addition to https links (docs/reference/fetch-offers.md#offer-object). */
 export type TermsRules = {
   /** Names of elements. */
   tags: readonly string[];

@@ -81,7 +81,7 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   coupon?: Coupon | null;
 };
 
-/** An e-mail that your own mailer sends to the user (docs/reference/perks-and-wallet.md#perk-messages). */
+/** An email that your own mailer sends to the user (docs/reference/perks-and-wallet.md#perk-messages). */
 export type PerkMessagePayload = {
   event: 'perk_message';
   /** `Message-ID` of the email; the same on every attempt. */
@@ -111,8 +111,8 @@ export type PerkMessagePayload = {
 };
 
 /**
- * The postback of a conversion, a paid click or a paid impression (docs/reference/webhooks.md#flat-payloads). Times are
- * ISO 8601.
+ * Postback of a conversion, a paid click or a paid impression (docs/reference/webhooks.md#flat-payloads). Times are ISO
+ * 8601.
  */
 export type ConversionPayload = {
   /** Id of the conversion, or of the paid click or impression. */
@@ -178,7 +178,7 @@ type LostPageFields = {
 };
 type CampaignFields = { campaign_id: number; name: string };
 
-/** What happens to endpoints, deliveries and campaigns (docs/reference/webhooks.md#operational-events). */
+/** Payloads of events about endpoints, deliveries and campaigns (docs/reference/webhooks.md#operational-events). */
 export type OperationalPayloads = {
   'endpoint.failing': OperationalPayload<
     'endpoint.failing',

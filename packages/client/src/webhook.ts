@@ -64,9 +64,9 @@ const defaultToleranceS = 300;
 const minSecretBytes = 24;
 
 /**
- * Verifies a webhook by Standard Webhooks 1.0 (docs/reference/webhooks.md#webhook-events): signature and age. Needs
+ * Verifies a webhook by Standard Webhooks 1.0 (docs/reference/webhooks.md#webhook-events): signature and age. Requires
  * WebCrypto: Node, Deno, Bun, edge runtimes.
- * @throws WebhookVerificationError when it must not be trusted; InvalidParameterError for a secret of another form
+ * @throws WebhookVerificationError if it must not be trusted; InvalidParameterError for a malformed secret
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { headers, toleranceS = defaultToleranceS, now = Date.now } = options;

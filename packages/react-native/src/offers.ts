@@ -42,9 +42,7 @@ export type PerkwireOffersProps = EventHandlers & {
 /** Confirms the selection; the last value of a script must be `true`. */
 const confirmScript = 'Ad.confirm(); true;';
 
-/**
- * The web view that shows offers at checkout (docs/reference/web-sdk.md#web-views). Click-outs open outside of the app.
- */
+/** Web view that shows offers at checkout (docs/reference/web-sdk.md#web-views). Click-outs open outside of the app. */
 export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   const { service, user, response, confirm = false, style } = props;
   const webView = useRef<WebView>(null);

@@ -24,9 +24,8 @@ export type PerkwirePrefetchProps = Omit<EventHandlers, 'onPerksConfirmed'> & {
 const hidden = { width: 0, height: 0, flex: 0 };
 
 /**
- * A hidden web view, which loads offers before checkout and keeps them for `PerkwireOffers`
- * (docs/reference/web-sdk.md#web-views).
- * Stays as long as it is rendered.
+ * Hidden web view that loads offers before checkout and stores them for `PerkwireOffers`
+ * (docs/reference/web-sdk.md#web-views). It stays while it is rendered.
  */
 export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
   const { service, user, timeoutMs = 8_000 } = props;

@@ -78,8 +78,8 @@ describe('migrations of our own', () => {
     const violations: string[] = [];
     for (const name of files)
       if (takesAway.test((await readFile(new URL(name, migrationsFolder), 'utf8')).replaceAll(/--.*/g, '')))
-        found.push(name);
-    expect(found).toEqual([]);
+        violations.push(name);
+    expect(violations).toEqual([]);
   });
 
   test('are applied once when two processes start together, and both find a complete database', async () => {
