@@ -19,8 +19,8 @@ export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames):
   if (count === 0 || count === replaced.length) return;
   throw new StartupError(
     `The database has ${count} of the ${replaced.length} migrations up to ${replaced.at(-1)}. This build needs all ` +
-      'of them. Nothing was changed. Start the build of commit ecc0eba0 once with this database (ROLES=migrate), then ' +
-      'this build: see "A database from before the baseline" in docs/operations.md.',
+      'of them. Nothing was changed. Start the build of commit ecc0eba0 once with this database (ROLES=migrate), ' +
+      'then this build: see "A database from before the baseline" in docs/operations.md.',
   );
 }
 
