@@ -160,8 +160,8 @@ export async function changePool(work: Work, box: SecretBox, offerId: number, bo
 /** Gives the pool a shared code for all users. @throws AppError conflict while it has codes for single users */
 export async function shareCode(work: Work, offerId: number, code: string): Promise<void> {
   const before = await requirePool(work.executor, offerId);
-  const { rows } = await work.executor.query<{ left: string }>(
-    `select last_position - next_position + 1 as left from coupon_stock where offer_id = $1 for update`,
+  const { rows } = await work.executor.query<{ remaining: string }>(
+    `select last_position - next_position + 1 as remaining from coupon_stock where offer_id = $1 for update`,
     [offerId],
   );
   if (Number(rows[0]?.left) > 0)

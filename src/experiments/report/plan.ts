@@ -143,7 +143,7 @@ async function readSample(executor: Executor, query: PlanQuery, { from, where, v
     select count(*)::float8 as n, coalesce(sum(x), 0) as x, coalesce(sum(y), 0) as y, coalesce(sum(x * x), 0) as xx,
       coalesce(sum(y * y), 0) as yy, coalesce(sum(x * y), 0) as xy,
       coalesce(extract(epoch from $1 - min(since)) * 1000 / ${dayMs}, 0)::float8 as days,
-      (select count(user_key)::int from sample) as keyed
+      (select count(user_key)::int from sample) as identified
     from units`,
     [new Date(nowMs), publisherId, placements, ...values],
   );
