@@ -164,7 +164,7 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
     `select last_position - next_position + 1 as remaining from coupon_stock where offer_id = $1 for update`,
     [offerId],
   );
-  if (Number(rows[0]?.left) > 0)
+  if (Number(rows[0]?.remaining) > 0)
     throw new AppError('conflict', { message: 'The pool has codes of its own; remove those that are left first.' });
   await work.executor.query('update coupon_pools set shared_code = $2 where offer_id = $1', [offerId, code]);
   await markStock(work.executor, offerId, work.nowMs);

@@ -103,7 +103,7 @@ function refuseForeign(actualSettings: StreamConfig, expected: ReturnType<typeof
   });
   if (differing.length > 0)
     throw new ForeignStreamError(
-      `The stream ${expectedSettings.name} of EVENT_LOG_URL has other settings than Perkwire's ` +
+      `The stream ${expected.name} of EVENT_LOG_URL has other settings than Perkwire's ` +
         `(${differing.join('; ')}): ` +
         'change them, or name another stream by EVENT_LOG_STREAM.',
     );

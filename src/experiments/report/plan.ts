@@ -87,7 +87,7 @@ async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample
     sessions = await readSample(executor, query, pages(part));
   }
   // No session has a user, so each counts as one.
-  return sampleOf(sessions.keyed === 0 ? sessions : await readSample(executor, query, users(part, query)), part);
+  return sampleOf(sessions.identified === 0 ? sessions : await readSample(executor, query, users(part, query)), part);
 }
 
 /** Sessions to read; `$1` to `$3` are used already. */
@@ -118,7 +118,7 @@ const sampleOf = ({ days, ...sums }: SampleRow, part: number): Sample => ({
 type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & {
   days: number;
   /** Sessions with a user. */
-  keyed: number;
+  identified: number;
 };
 
 async function readSample(executor: Executor, query: PlanQuery, { from, where, values }: Source): Promise<SampleRow> {

@@ -156,7 +156,7 @@ select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (byOffer && /sessions$/.test(name) ? `served as ${name}` : name))}
 from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
-    ${namedValue(`custom ->> ${addParameter(query.customKey ?? '')}`)} as value,
+    ${namedValue(`custom ->> ${bind(query.customKey ?? '')}`)} as value,
     ${servedOfEventsSql}, ${metricsOfEventsSql}
   from (${rawEventsSql}) as events
   where at >= $2 and at < $3${otherCustomSql(query, bind)} group by 1, 2, 3, 4, 5, 6, 7, 8

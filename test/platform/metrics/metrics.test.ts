@@ -175,7 +175,7 @@ test('where reports count everything, reading their lag looks at the index of ne
 
 test('monitoring.md lists every metric with its type and labels, and no other', async () => {
   const { body } = await scrape(`Bearer ${token}`);
-  const shown = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
+  const exposed = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
   const chapter = readFileSync(new URL('../../../docs/monitoring.md', import.meta.url), 'utf8');
   const listed = [...chapter.matchAll(/^\| `(perkwire_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm)];
   expect(listed.map(([, name, , type]) => `${name} ${type}`).sort()).toEqual(exposed.sort());
