@@ -27,7 +27,7 @@ export type WallLink = {
 type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
 
 /** Place and device of an end user: request data about a client that does not identify the user. */
-export type ClientContext = Place & UserAgent;
+type ClientContext = Place & UserAgent;
 
 /** A fetch between its request and its response. */
 export type PendingFetch = {
