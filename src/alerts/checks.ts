@@ -63,7 +63,8 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
       const offer = offers.get(offerId);
       // A pool that never had a code is still being filled.
       if (offer === undefined || view.total === 0 || view.loading !== null || !(paused || view.low)) return [];
-      const { left: remaining, hours_left: hoursLeft } = view;
+      const remaining = view.left;
+      const hoursLeft = view.hours_left;
       const isExpired = paused && view.expired;
       const data = {
         offer_id: offerId,

@@ -12,7 +12,7 @@ export type RunningTime = PlanRules & {
   endMs: number;
 };
 
-/** What pacing knows of a campaign's rules. */
+/** Rules of a campaign that determine its pacing. */
 export type PacedRules = RunningTime & { pacing: Pacing; totalCaps: readonly CompiledTotalCap[] };
 
 /** What a plan is compared with. */

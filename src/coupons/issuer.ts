@@ -19,7 +19,7 @@ export type CouponIssuer = {
   hold: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
   /** Releases held codes. */
   release: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** Finds issued coupons; null if there is none, or it has expired. */
+  /** Finds issued coupons. The result is null for a coupon that is missing or expired. */
   find: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
 };
 

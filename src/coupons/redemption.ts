@@ -61,14 +61,14 @@ export async function recordRedemption(
   if (sealed === null || !isSignedWith(openConversionSecret(secretBox, sealed), signed, signature))
     throw new AppError('invalid_signature');
   const code = report.code.trim();
-  const { rows } = await pool.query<{ found: number; was: Redemption | null; changed: number }>({
+  const { rows } = await pool.query<{ matches: number; was: Redemption | null; changed: number }>({
     name: 'record_coupon_redemption',
     text: recordSql,
     values: [offerId, digestsOf(code), advertiserId, status === 'redeemed', new Date(now()), digestsOf(foldCode(code))],
   });
-  const { found: matchCount = 0, was = null, changed = 0 } = rows[0] ?? {};
-  if (matchCount === 0) throw new AppError('coupon_not_found');
-  if (matchCount > 1) throw new AppError('conflict', { message: 'Several users have this code.' });
+  const { matches = 0, was = null, changed = 0 } = rows[0] ?? {};
+  if (matches === 0) throw new AppError('coupon_not_found');
+  if (matches > 1) throw new AppError('conflict', { message: 'Several users have this code.' });
   if (status === 'redeemed' && was === 'cancelled')
     throw new AppError('conflict', { message: 'The code was cancelled.' });
   return { offer_id: offerId, status, changed: changed > 0 };
@@ -101,6 +101,6 @@ const recordSql = `with exact as (
     cancelled = s.cancelled + case when $4 then 0 else 1 end
   from changed x where s.offer_id = x.offer_id
 )
-select (select count(*)::int from found) as found, (select count(*)::int from changed) as changed,
+select (select count(*)::int from found) as matches, (select count(*)::int from changed) as changed,
   (select case when cancelled_at is not null then 'cancelled' when redeemed_at is not null then 'redeemed' end
     from one) as was`;

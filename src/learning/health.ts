@@ -7,7 +7,7 @@ import { findWaiting } from './reading/observations.ts';
 
 /** State of learning, the same in all processes. */
 export type LearningState = {
-  /** Number of the newest version of the ranking model; 0 if there is none. */
+  /** Number of the newest version of the ranking model, or 0 if absent. */
   version: number;
   /** Time of the last version, or of the last check without new rows; null if never. */
   learnedAt: Date | null;

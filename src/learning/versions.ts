@@ -44,7 +44,7 @@ export async function insertVersion(
   });
 }
 
-/** Number of the newest version; 0 if there is none. */
+/** Number of the newest version, or 0 if absent. */
 export async function newestVersion(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ version: string }>({
     name: 'newest_model_version',

@@ -24,8 +24,8 @@ type Call = { key: string; request: string; box: SecretBox };
 
 /**
  * Runs `work` once for each Idempotency-Key of an actor and publisher. A repeat within a day gets the first response.
- * Of two concurrent calls, the second waits for the first one's transaction. A failed call leaves no trace and may be
- * repeated. The response is stored encrypted, because it may contain a key that is shown only once.
+ * A concurrent call waits for the transaction of the first one. A failed call leaves no trace and may be repeated. The
+ * response is stored encrypted, because it may contain a key that is shown only once.
  * @param call `request` is the text that must be equal for a repeat: path and body
  * @throws AppError idempotency_key_reused for a different request with the same key
  */

@@ -7,7 +7,7 @@ export type MessagePerk = {
   title: string;
   description: string;
   advertiser: string;
-  /** URL at which the perk is used, or '' if there is none. */
+  /** URL at which the user redeems the perk, or an empty string. */
   url: string;
   /** Coupon of the perk; null if the offer has codes but none was left, undefined if it has no codes. */
   coupon?: Coupon | undefined;

@@ -69,7 +69,7 @@ left join lateral (
 ) u on true`;
 
 /**
- * Returns sessions by publisher and id, in order; null if there is none, or its user was erased. The row of the
+ * Returns sessions by publisher and id, in order; null for an unknown session or an erased user. The row of the
  * selection exists only after the first change.
  */
 export async function findUspSessions(executor: Executor, keys: readonly SessionKey[]): Promise<(UspSession | null)[]> {

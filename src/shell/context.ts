@@ -150,7 +150,7 @@ export function keyIn(context: PageContext): string {
   return key;
 }
 
-/** The submitted form; empty if there is none. Passwords are read from it untrimmed. */
+/** The submitted form; empty for a request without one. Passwords are read from it untrimmed. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();
 
@@ -166,7 +166,7 @@ export const rowsField = '_rows';
 
 /** Submitted fields by name; unchecked boxes are absent. */
 export type Fields = {
-  /** First value, trimmed, with line feeds as line ends; empty if there is none. */
+  /** First value, trimmed, with line feeds as line ends, or an empty string. */
   text: (name: string) => string;
   all: (name: string) => string[];
   /** Whether a box is checked. */

@@ -5,7 +5,7 @@ import type { ClickIdCodec } from './clicks/click-id.ts';
 /** An advertiser's click as conversions would find it. */
 type FoundClick = { offerId: number; at: Date; suspicious: string | null };
 
-/** Finds the click of a click id; null if there is none, or it belongs to another advertiser. Books nothing. */
+/** Finds the click of a click id. Returns null for an unknown id or another advertiser's click. Books nothing. */
 export type TestClick = (executor: Executor, clickId: string, advertiserId: number) => Promise<FoundClick | null>;
 
 export const createTestClick =

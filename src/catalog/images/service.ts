@@ -24,7 +24,7 @@ type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Bu
 
 export type Images = {
   /**
-   * Returns the picture of a creative in the requested size and type, or null if there is none.
+   * Returns the picture of a creative in the requested size and type, or null if the creative has no picture.
    * @throws AppError unavailable (database or image store down, or too many requests waiting), image_not_processable
    */
   find: (

@@ -168,7 +168,7 @@ export function subtract(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(other[word] as number);
 }
 
-/** First member from `from` to before `to`, after skipping `skipped` members; -1 if there is none. */
+/** First member from `from` to before `to`, after skipping `skipped` members, or -1 if absent. */
 export function nextBit(bits: Bits, from: number, to: number, skipped = 0): number {
   if (from >= to) return -1;
   let word = from >>> 5;

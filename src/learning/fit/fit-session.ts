@@ -9,7 +9,7 @@ import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from
 
 /** Model and delays at the start of a session. */
 export type SessionStart = {
-  /** The newest version as a whole model; null if there is none. */
+  /** The newest version as a whole model, or null if absent. */
   body: Uint8Array | null;
   delays: DelayCounts | null;
 };

@@ -43,7 +43,7 @@ export function addFeature({ features, indexOf, slots }: Table, name: string): n
   return features.push(name) - 1;
 }
 
-/** Slot of a pair; -1 if there is none. */
+/** Slot of a pair, or -1 if absent. */
 export const findSlot = ({ slots }: Table, feature: number, entity: number): number =>
   slots[feature]?.get(entity) ?? -1;
 

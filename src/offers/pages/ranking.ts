@@ -38,7 +38,7 @@ export function rankingPages(app: App, shell: Shell, { catalog, check, now }: Ra
   });
 }
 
-/** Selected ranking; null if there is none, or its campaign is missing. */
+/** Selected ranking. Null without a selection, or if the campaign no longer exists. */
 function alternativeIn(context: PublisherContext): Alternative | null {
   const ranking = alternatives.find((name) => name === queryText(context, 'ranking'));
   if (ranking === undefined) return null;

@@ -33,7 +33,7 @@ export type SavedOffer = {
   qrUrl: string;
   savedAt: Date;
   state: WalletState;
-  /** The user's code; null if there is none. */
+  /** The user's code, or null if absent. */
   coupon: Coupon;
 };
 

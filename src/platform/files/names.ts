@@ -15,7 +15,7 @@ type ColumnNames<Role extends string> = Readonly<Record<Role, readonly string[]>
  */
 export type FileFormat<Role extends string> = {
   columns: ColumnNames<Role>;
-  /** Further role by the name of a column, such as a language; null if there is none. */
+  /** Further role by the name of a column, such as a language, or null if absent. */
   otherColumn?: (name: string) => string | null;
 } & (
   | {

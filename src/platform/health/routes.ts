@@ -24,7 +24,7 @@ const wrongMethod = Type.Ref('Error');
 type HealthDeps = {
   dbHealth: DatabaseHealth;
   catalogVersion: () => number;
-  /** Event log; null if there is none. */
+  /** Event log, or null if absent. */
   eventLog: { isUp: () => boolean } | null;
 };
 

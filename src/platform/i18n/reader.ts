@@ -126,7 +126,7 @@ export type Wanted = {
   key: string;
   /** Tags in the order in which texts are searched, in lower case. Specific tags come before general ones. */
   chain: readonly string[];
-  /** First of the tags for which units have texts; null if there is none. */
+  /** First of the tags for which units have texts, or null if absent. */
   unit: Language | null;
 };
 

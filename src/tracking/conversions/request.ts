@@ -56,14 +56,14 @@ type ReportFields = Static<typeof conversionBody>;
 export type ConversionReport = {
   clickId: string;
   event: string;
-  /** Transaction id; '' if there is none. */
+  /** Transaction id, or an empty string if absent. */
   txnId: string;
-  /** Reported amount in millionths; null if there is none. */
+  /** Reported amount in millionths, or null if absent. */
   givenMicros: bigint | null;
-  /** Currency in upper case; null if there is none. */
+  /** Currency in upper case, or null if absent. */
   currency: string | null;
   isVoid: boolean;
-  /** Signature; '' if there is none. */
+  /** Signature, or an empty string if absent. */
   signature: string;
   /** Text that the signature covers. */
   signedText: string;

@@ -11,7 +11,7 @@ import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-stor
 import { changeEndpoint, createEndpoint } from './audit.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
-/** `stored` is the endpoint before the change, locked, or null if there is none. */
+/** `stored` is the locked endpoint before the change, or null for a new endpoint. */
 export type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 
 type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; secretBox: SecretBox; now: () => number };

@@ -31,7 +31,7 @@ export function goalToForm(goal: unknown, timeZone: string): Record<string, Form
   };
 }
 
-/** Reads a goal from form values, or null if there is none. */
+/** Reads a goal from form values, or null. */
 export const readGoal = (fields: Fields, timeZone: string) =>
   fields.text('goal.metric') === ''
     ? null

@@ -45,7 +45,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
   ];
 }
 
-/** The primary creative, or the advertiser's initial if there is none. */
+/** Returns the primary image of an offer, or the advertiser's initial if the offer has no image. */
 function thumbnail(offer: Offer | undefined): Html {
   const creative = offer?.creatives.find(({ isPrimary }) => isPrimary) ?? offer?.creatives[0];
   if (creative === undefined) {

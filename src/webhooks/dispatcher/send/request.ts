@@ -23,7 +23,7 @@ export type Message = {
   test: boolean;
   /** Trace context to pass on, so that the receiver's work is part of the trace, or null. */
   traceparent?: string | null;
-  /** Creates a link to the payload, for GET calls whose URL would be too long; null if there is none. */
+  /** Creates a link to the payload, for GET calls whose URL would be too long. Null if links are not available. */
   payloadUrl: (() => string) | null;
 };
 
@@ -80,7 +80,7 @@ export type Target = {
   url: string;
   method: Method;
   payload: Buffer;
-  /** Creates a link to the payload, or null if there is none. */
+  /** Creates a link to the payload, or null. */
   payloadUrl: (() => string) | null;
 };
 
