@@ -11,15 +11,15 @@ import { t } from '../platform/i18n/messages.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import {
   advertiserPath,
+  type Cookies,
   csrfFieldName,
   csrfHeader,
   formOf,
   publisherPath,
   type User,
+  useLanguageOf,
   type Viewer,
 } from '../shell/context.ts';
-import type { Cookies } from '../shell/cookies.ts';
-import { useLanguageOf } from '../shell/language.ts';
 import { isFragmentRequest, redirect } from '../shell/pages.ts';
 import { findAdvertiser } from './advertisers.ts';
 import { chooseMembership } from './memberships.ts';

@@ -4,15 +4,10 @@ import { maxUploadBytes } from '../catalog/image-upload.ts';
 import type { Snapshot } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
-import { registerAssets } from '../shell/assets.ts';
-import { publisherPath, viewerOf } from '../shell/context.ts';
-import { registerCookies } from '../shell/cookies.ts';
-import { registerErrorPages } from '../shell/error-page.ts';
-import { registerLanguage } from '../shell/language.ts';
-import type { Shell } from '../shell/layout.ts';
+import { publisherPath, registerCookies, registerLanguage, viewerOf } from '../shell/context.ts';
+import { registerAssets, type Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
-import { pageHeaders } from '../shell/pages.ts';
-import { registerFormParsing } from '../shell/uploads.ts';
+import { pageHeaders, registerErrorPages, registerFormParsing } from '../shell/pages.ts';
 
 /** Pages contributed by modules. */
 type Pages = {

@@ -3,8 +3,7 @@ import type { Values, View } from '../management/resource.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { card, table } from '../shell/components.ts';
-import { fieldName } from '../shell/field-names.ts';
-import { moment } from '../shell/format.ts';
+import { fieldName, moment } from '../shell/format.ts';
 import type { Difference } from './apply.ts';
 import type { Draft } from './draft.ts';
 

@@ -1,7 +1,6 @@
 import { type Html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import { badge, type Tone } from '../shell/components.ts';
-import { fieldWarning, warningNotice } from '../shell/warnings.ts';
+import { badge, fieldWarning, type Tone, warningNotice } from '../shell/components.ts';
 import { type Draft, type DraftState, warnOfDraft } from './draft.ts';
 
 export const stateTexts: Readonly<Record<DraftState, [MessageKey, Tone]>> = {

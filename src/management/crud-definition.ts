@@ -1,12 +1,10 @@
 import type { Html } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import type { AssetName } from '../shell/assets.ts';
-import type { Cell, Column } from '../shell/components.ts';
+import type { Cell, Column, IconName } from '../shell/components.ts';
 import { type FieldErrors, type Fields, hasRole, type PageContext, type Role } from '../shell/context.ts';
 import type { FormBuilder, FormValues } from '../shell/forms.ts';
-import type { IconName } from '../shell/icons.ts';
-import type { PageResult } from '../shell/pages.ts';
-import type { Upload } from '../shell/uploads.ts';
+import type { AssetName } from '../shell/layout.ts';
+import type { PageResult, Upload } from '../shell/pages.ts';
 import type { ManagementClient } from './page-client.ts';
 import type { Resource, Values, View } from './resource.ts';
 import type { Work } from './unit-of-work.ts';

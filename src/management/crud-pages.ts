@@ -11,10 +11,9 @@ import {
   type PageContext,
   rowsField,
 } from '../shell/context.ts';
-import { fieldName } from '../shell/field-names.ts';
-import type { PageResult, Pages } from '../shell/pages.ts';
+import { fieldName } from '../shell/format.ts';
+import type { PageResult, Pages, Upload } from '../shell/pages.ts';
 import { typedValues, withRowChange } from '../shell/row-list.ts';
-import type { Upload } from '../shell/uploads.ts';
 import { ApprovalRequired } from './approval.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';

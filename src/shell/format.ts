@@ -1,6 +1,9 @@
 import { type Html, html } from '../platform/http/html.ts';
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import { isTimeZone } from '../platform/lib/time-zone.ts';
+import { instantOf, isTimeZone, offsetMs, timeOf } from '../platform/lib/time-zone.ts';
+import { isKnownZone } from '../platform/lib/zone-names.ts';
+import { unknownCurrency } from '../platform/money.ts';
 
 const maxFormats = 2000;
 
@@ -99,3 +102,198 @@ export const languageName = (tag: string): string => languageNames('').of(tag) ?
 /** Name of a country, such as "Germany" for DE, or the code itself if it is unknown. */
 export const countryName = (code: string): string =>
   /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;
+
+function style(currency: string): Intl.NumberFormatOptions {
+  if (currency === '') return { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  // The sign for an unknown currency is less clear than its code.
+  return { style: 'currency', currency, ...(currency === unknownCurrency && { currencyDisplay: 'code' }) };
+}
+
+const format = perLocale((locale, currency) => new Intl.NumberFormat(locale, style(currency)));
+const formatSmall = perLocale(
+  (locale, currency) => new Intl.NumberFormat(locale, { ...style(currency), maximumSignificantDigits: 2 }),
+);
+
+/**
+ * Formats amounts in a currency, or as plain numbers if it is null and shown next to them. Amounts that would be
+ * rounded to 0, such as a click of 0.4 yen, keep two digits.
+ */
+export const moneyFormat =
+  (currency: string | null): ((value: number) => string) =>
+  (value) => {
+    const usual = format(currency ?? '');
+    const { maximumFractionDigits: digits = 2 } = usual.resolvedOptions();
+    const isHidden = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits;
+    return (isHidden ? formatSmall(currency ?? '') : usual).format(value);
+  };
+
+/**
+ * Converts the value of a date-time field, such as `2026-11-27T09:00`, to an instant with offset (RFC 3339). Other text
+ * is returned unchanged for validation to reject.
+ */
+export function localToInstant(text: string, timeZone: string): string {
+  const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
+  if (Number.isNaN(localMs)) return text;
+  return withOffset(instantOf(timeZone, localMs), timeZone);
+}
+
+/** Converts an instant (RFC 3339) to the value of a date-time field. Other text is returned unchanged. */
+export function instantToLocal(text: string, timeZone: string): string {
+  const atMs = timeOf(text);
+  if (atMs === null || Number.isNaN(atMs)) return text;
+  return new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 16);
+}
+
+/**
+ * Converts an edited field to an instant. If the field still shows the stored instant, `stored` is returned unchanged,
+ * with its seconds and zone.
+ */
+export const editedInstant = (typed: string, stored: string, timeZone: string): string =>
+  typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone);
+
+function withOffset(atMs: number, timeZone: string): string {
+  const offset = offsetMs(timeZone, atMs);
+  const minutes = Math.abs(offset) / 60_000;
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  const sign = offset < 0 ? '-' : '+';
+  const zone = offset === 0 ? 'Z' : `${sign}${two(minutes / 60)}:${two(minutes % 60)}`;
+  return `${new Date(atMs + offset).toISOString().slice(0, 19)}${zone}`;
+}
+
+/** Zones that Unicode keeps under their original names (CLDR, timezone.xml), with their current names. */
+const renamed: Readonly<Record<string, string>> = {
+  'Africa/Asmera': 'Africa/Asmara',
+  'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
+  'America/Catamarca': 'America/Argentina/Catamarca',
+  'America/Coral_Harbour': 'America/Atikokan',
+  'America/Cordoba': 'America/Argentina/Cordoba',
+  'America/Godthab': 'America/Nuuk',
+  'America/Indianapolis': 'America/Indiana/Indianapolis',
+  'America/Jujuy': 'America/Argentina/Jujuy',
+  'America/Louisville': 'America/Kentucky/Louisville',
+  'America/Mendoza': 'America/Argentina/Mendoza',
+  'Asia/Calcutta': 'Asia/Kolkata',
+  'Asia/Katmandu': 'Asia/Kathmandu',
+  'Asia/Rangoon': 'Asia/Yangon',
+  'Asia/Saigon': 'Asia/Ho_Chi_Minh',
+  'Atlantic/Faeroe': 'Atlantic/Faroe',
+  'Europe/Kiev': 'Europe/Kyiv',
+  'Pacific/Enderbury': 'Pacific/Kanton',
+  'Pacific/Ponape': 'Pacific/Pohnpei',
+  'Pacific/Truk': 'Pacific/Chuuk',
+};
+
+const supported = Intl.supportedValuesOf('timeZone')
+  .map((zone) => renamed[zone] ?? zone)
+  .filter(isKnownZone);
+
+/** All time zones with their current IANA names. */
+const timeZones: readonly string[] = ['UTC', ...new Set(supported.filter((zone) => zone !== 'UTC').sort())];
+
+const words = (zone: string): string => zone.replaceAll('_', ' ').toLowerCase();
+const cityOf = (zone: string): string => words(zone.slice(zone.lastIndexOf('/') + 1));
+
+/** Zone for a typed text, which may be only a city, such as "new york". Returns the text itself if there is none. */
+export function timeZoneNamed(typed: string): string {
+  if (isKnownZone(typed)) return typed;
+  const query = words(typed.trim());
+  const match = timeZones.find((zone) => words(zone) === query);
+  if (match !== undefined) return match;
+  const ofCity = timeZones.filter((zone) => cityOf(zone) === query);
+  return ofCity.length === 1 ? (ofCity[0] as string) : typed;
+}
+
+/** Id of {@link timeZoneList}, for the `list` of fields. */
+export const timeZoneListId = 'time-zones';
+
+const lists = perLocale((locale) => {
+  const nameOf = (zone: string): string =>
+    new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'longGeneric' })
+      .formatToParts(0)
+      .find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  const options = timeZones.map((zone) => html`<option value="${zone}">${nameOf(zone)}</option>`);
+  return html`<datalist id="${timeZoneListId}" translate="no">${options}</datalist>`;
+});
+
+/** Suggestions of zones by name, city and name of their time. */
+export const timeZoneList = (): Html => lists('');
+
+/** Fields of the API with a label that is clear without its form. */
+const labels: Readonly<Record<string, MessageKey>> = {
+  active: 'campaigns.active',
+  adv_pixel_url: 'offers.advertiserPixel',
+  advertiser_id: 'campaigns.advertiser',
+  arms: 'experiments.compared',
+  campaign_id: 'dimensions.campaign',
+  category: 'campaigns.category',
+  click_id_param: 'campaigns.clickIdParam',
+  cta_no: 'offers.noButton',
+  cta_yes: 'offers.yesButton',
+  currency_multiplier: 'settings.loyaltyRate',
+  currency_name: 'settings.loyaltyCurrency',
+  default_placement: 'settings.defaultPlacement',
+  delivery_percentage: 'settings.deliveryPercentage',
+  description: 'offers.description',
+  display_name: 'settings.displayName',
+  email: 'common.email',
+  end_at: 'campaigns.end',
+  expires_at: 'settings.expires',
+  frequency_caps: 'campaigns.frequencyCapping',
+  goal: 'campaigns.goal',
+  headers: 'webhooks.headers',
+  holdout: 'experiments.holdout',
+  is_loyalty: 'campaigns.isLoyalty',
+  is_product: 'campaigns.isProduct',
+  key: 'themes.key',
+  landing_url: 'campaigns.landingPage',
+  layer: 'experiments.layer',
+  allowed_user_agents: 'settings.allowedUserAgents',
+  learning_excluded_keys: 'settings.learningExcludedKeys',
+  loyalty_requirements: 'offers.loyaltyRequirements',
+  mini_text: 'offers.disclaimer',
+  name: 'common.name',
+  offer_description: 'campaigns.fullDescription',
+  offers_per_response: 'settings.offerCount',
+  offerwall_enabled: 'settings.offerwall',
+  opt_out_days: 'campaigns.optOutDays',
+  overspend_percent: 'campaigns.overspend',
+  password: 'account.password',
+  payout_amount: 'campaigns.amount',
+  payout_currency: 'campaigns.currency',
+  payout_kind: 'campaigns.model',
+  permissions: 'settings.permissions',
+  placement: 'settings.placement',
+  placements: 'experiments.placements',
+  positions: 'settings.positions',
+  priority: 'campaigns.priority',
+  privacy_text: 'settings.privacyText',
+  privacy_url: 'settings.privacyUrl',
+  role: 'account.role',
+  short_description: 'offers.shortDescription',
+  short_headline: 'offers.shortHeadline',
+  size: 'audiences.members',
+  start_at: 'campaigns.start',
+  state: 'alerts.state',
+  stopped: 'stop.stopped',
+  tags: 'campaigns.tags',
+  terms_and_conditions: 'offers.terms',
+  test_mode: 'settings.testMode',
+  theme_id: 'settings.theme',
+  time_zone: 'settings.timeZone',
+  ranking: 'campaigns.ranking',
+  title: 'offers.headline',
+  translations: 'languages.title',
+  unit_enabled: 'settings.unit',
+  url: 'webhooks.url',
+  useraction_cta: 'offers.secondaryAction',
+  useraction_url: 'offers.secondaryActionUrl',
+  usp_enabled: 'settings.usp',
+  wallet_enabled: 'settings.wallet',
+  weight: 'campaigns.weight',
+};
+
+/** Label of an API field in the reader's language, or its name if it has none. */
+export function fieldName(name: string): string {
+  const label = labels[name];
+  return label === undefined ? name.replaceAll('_', ' ') : t(label);
+}

@@ -1,8 +1,8 @@
-import { type Html, html, late, nothing } from '../platform/http/html.ts';
+import { type Html, html, late, nothing, trusted } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors } from './context.ts';
-import { fieldName } from './field-names.ts';
+import { fieldName } from './format.ts';
 
 type FieldOptions = {
   label: string;
@@ -304,3 +304,100 @@ function errorSummary({ errors, labels }: FormState): Html {
 /** Select field of a list's filters. The first choice means no filter. */
 export const filterSelect = (name: string, label: string, choices: readonly Choice[], selected: string): Html =>
   createForm({ [name]: selected }).select(name, { label, choices: [{ value: '', text: t('common.all') }, ...choices] });
+
+/** Group of fields with a heading. */
+export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly Html[])[]): Html => html`
+  <fieldset class="group" id="${sectionId(legend)}">
+    <legend>${legend}</legend>
+    ${fields.map((field) => html`${field}`)}
+  </fieldset>`;
+
+const sectionId = (legend: string): string => `section-${legend.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}`;
+
+/** Number of sections from which on a form has an index. */
+const sectionsOfLongForm = 4;
+
+/** Links to the groups of a long form, in the order of its markup. */
+export function sectionIndex({ markup }: Html): Html {
+  const groups = [...markup.matchAll(/<fieldset class="group" id="([^"]+)">\s*<legend>([^<]+)<\/legend>/g)];
+  if (groups.length < sectionsOfLongForm) return nothing;
+  const links = groups.map(([, id = '', legend = '']) => html`<a href="#${trusted(id)}">${trusted(legend)}</a>`);
+  return html`<nav class="sections" aria-label="${t('forms.sections')}">${links}</nav>`;
+}
+
+/** Fields side by side if there is room. */
+export const columns = (
+  fields: readonly (Html | false)[],
+  kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
+): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
+
+/** Rarely needed fields, initially collapsed. */
+export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
+  html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
+
+/** Splits a list at commas or lines. Items that contain one of them are quoted. */
+export const splitList = (text: string): string[] =>
+  [...text.matchAll(/[^\S\n]*"((?:[^"]|"")*)"[^\S\n]*(?=[,\n]|$)|[^,\n]+/g)]
+    .map(([whole, quoted]) => (quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"')))
+    .filter((item) => item !== '');
+
+/** Joins a list to text that {@link splitList} can read. */
+export const joinList = (items: readonly unknown[]): string =>
+  items
+    .map(String)
+    .map((item) => (/[,\n]|^["\s]|\s$/.test(item) ? `"${item.replaceAll('"', '""')}"` : item))
+    .join(', ');
+
+/** A JSON object whose nested values are form fields named by their path, such as `settings.offerText.font`. */
+export type Nested = { readonly [name: string]: unknown };
+
+export const isNested = (value: unknown): value is Nested =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const valueAt = (root: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => (isNested(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
+
+/** Returns a copy with a value at a path. */
+export function withValue(root: Nested, path: string, value: unknown): Nested {
+  const [name = '', ...rest] = path.split('.');
+  const inner = root[name];
+  return {
+    ...root,
+    [name]: rest.length === 0 ? value : withValue(isNested(inner) ? inner : {}, rest.join('.'), value),
+  };
+}
+
+/** Returns a copy without the value at a path, and without objects that become empty. */
+export function withoutValue(root: Nested, path: string): Nested {
+  const [name = '', ...rest] = path.split('.');
+  if (!Object.hasOwn(root, name)) return root;
+  const { [name]: inner, ...others } = root;
+  if (rest.length === 0 || !isNested(inner)) return others;
+  const remainder = withoutValue(inner, rest.join('.'));
+  return Object.keys(remainder).length === 0 ? others : { ...others, [name]: remainder };
+}
+
+/** Deep merge: objects are merged, everything else is replaced by the second one. */
+export function mergeNested(under: Nested, over: Nested): Nested {
+  const merged: Record<string, unknown> = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    const below = under[name];
+    merged[name] = isNested(value) && isNested(below) ? mergeNested(below, value) : value;
+  }
+  return merged;
+}
+
+/** JSON text of an object for a form field; empty for an empty object. */
+export const jsonText = (value: Nested): string =>
+  Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2);
+
+/** Parses the JSON text of a form field. Other text is returned unchanged for validation to reject. */
+export function readJson(text: string): Nested | string {
+  if (text === '') return {};
+  try {
+    const value = JSON.parse(text) as unknown;
+    return isNested(value) ? value : text;
+  } catch {
+    return text;
+  }
+}

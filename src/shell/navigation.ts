@@ -1,7 +1,7 @@
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import { type IconName, icon } from './components.ts';
 import { advertiserPath, hasRole, publisherPath, type Role, type Viewer } from './context.ts';
-import { type IconName, icon } from './icons.ts';
 
 /**
  * Headings of the navigation, from the top. `advertiser` is for pages of an advertiser; the last one is for pages

@@ -1,8 +1,15 @@
 import type { Readable } from 'node:stream';
+import multipart from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
-import type { Html } from '../platform/http/html.ts';
+import { toAppError } from '../platform/http/error-handler.ts';
+import { type Html, html } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { asReader } from '../platform/i18n/reader.ts';
+import { loggedUrl } from '../platform/logger.ts';
+import { apiText } from './api-text.ts';
+import { linkButton } from './components.ts';
 import {
   advertiserPath,
   type Fields,
@@ -12,14 +19,13 @@ import {
   publisherPath,
   type Role,
   requireRole,
+  type Undo,
   type ViewedAdvertiser,
   type ViewedPublisher,
   viewerOf,
 } from './context.ts';
-import type { Undo } from './cookies.ts';
-import { type Page, renderPage, type Shell } from './layout.ts';
+import { type Page, renderCard, renderPage, type Shell } from './layout.ts';
 import { countsFor } from './navigation.ts';
-import type { Upload } from './uploads.ts';
 
 /**
  * Result of a request: a page; a fragment of one, for htmx; a document for a frame, which contains its styles; a
@@ -177,4 +183,101 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   return reply
     .code(result.status ?? 200)
     .send(renderPage(result, { viewer, publisher, advertiser: request.viewedAdvertiser, counts, flash, shell }));
+}
+
+/** An uploaded image. Its type is the client's claim. */
+export type Upload = { bytes: Buffer; declaredType: string };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** File of a multipart form; null if none was chosen. */
+    upload: Upload | null;
+  }
+}
+
+/** Maximum size of all fields without the file. */
+const maxFormBytes = 512 * 1024;
+const maxFields = 200;
+
+/** Parses forms to `URLSearchParams` in `request.body`. Multipart forms may contain one file. */
+export async function registerFormParsing(app: App, maxUploadBytes: number): Promise<void> {
+  app.decorateRequest('upload', null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: maxFormBytes },
+    (_request, body, done) => done(null, new URLSearchParams(body as string)),
+  );
+  await app.register(multipart, {
+    limits: {
+      files: 1,
+      fields: maxFields,
+      parts: maxFields + 1,
+      fileSize: maxUploadBytes,
+      fieldSize: maxFormBytes,
+    },
+  });
+  app.addHook('preValidation', async (request) => {
+    if (!request.isMultipart()) return;
+    // Without a session, nothing is read into memory.
+    if (request.viewer === null) throw new AppError('unsupported_media_type', { message: t('errors.signInFirst') });
+    await readParts(request);
+  });
+}
+
+async function readParts(request: FastifyRequest): Promise<void> {
+  const params = new URLSearchParams();
+  let fieldBytes = 0;
+  try {
+    for await (const part of request.parts()) {
+      if (part.type === 'file') {
+        const bytes = await part.toBuffer();
+        if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
+      } else if (typeof part.value === 'string') {
+        fieldBytes += Buffer.byteLength(part.value);
+        // The parser would return a truncated field.
+        if (part.valueTruncated || fieldBytes > maxFormBytes)
+          throw new AppError('body_too_large', { message: t('errors.formTooLarge') });
+        params.append(part.fieldname, part.value);
+      }
+    }
+  } catch (err) {
+    if (err instanceof AppError) throw err;
+    const isTooLarge = (err as { statusCode?: number }).statusCode === 413;
+    if (isTooLarge) throw new AppError('body_too_large', { message: t('errors.uploadTooLarge'), cause: err });
+    throw new AppError('malformed_request', { cause: err });
+  }
+  request.body = params;
+}
+
+/** Registers error pages. */
+export function registerErrorPages(app: App, shell: Shell): void {
+  const { asset, cookies, publicUrl } = shell;
+  app.setErrorHandler((err, request, reply) =>
+    asReader(request.reader, () => {
+      const error = toAppError(err);
+      const { method, url, id, viewer } = request;
+      if (error.status >= 500)
+        request.log.error({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'page failed');
+      if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
+      reply.code(error.status).headers(pageHeaders(publicUrl));
+      const title = titleOf(error);
+      const text = error.status === 404 ? t('errors.notFoundText') : apiText(error.message);
+      const body = html`
+      <div class="empty">
+        <p>${text}</p>
+        <p class="hint">${t('errors.request', { id })}</p>
+        ${linkButton('/dashboard', t('errors.goToDashboard'))}
+      </div>`;
+      if (viewer === null) return reply.send(renderCard(title, asset, body));
+      const flash = cookies.takeFlash(request, reply);
+      return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, shell }));
+    }),
+  );
+}
+
+function titleOf({ status }: AppError): string {
+  if (status === 404) return t('errors.notFound');
+  if (status === 403) return t('errors.denied');
+  return status >= 500 ? t('errors.failed') : t('errors.refused');
 }

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse as Response } from 'fastify';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Undo } from '../../src/shell/cookies.ts';
+import type { Undo } from '../../src/shell/context.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { callsOf } from '../drafts/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

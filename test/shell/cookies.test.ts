@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import type { App } from '../../src/platform/http/app.ts';
-import { registerCookies } from '../../src/shell/cookies.ts';
+import { registerCookies } from '../../src/shell/context.ts';
 
 /** Browsers drop longer ones (bytes of name and value). */
 const maxCookieBytes = 4096;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { joinList, splitList } from '../../src/shell/list-text.ts';
+import { joinList, splitList } from '../../src/shell/forms.ts';
 
 test('a list is read as it was written, whatever its items contain', () => {
   for (const items of [

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { inLanguage } from '../../src/platform/i18n/reader.ts';
-import { moneyFormat } from '../../src/shell/money.ts';
+import { moneyFormat } from '../../src/shell/format.ts';
 
 const write = (currency: string | null, value: number): string =>
   inLanguage('en', () => moneyFormat(currency)(value)).replaceAll('\u00a0', ' ');

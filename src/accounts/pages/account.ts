@@ -3,11 +3,17 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { isReaderLanguage, readerLanguages } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { saveForm } from '../../shell/actions.ts';
-import { card, descriptionList } from '../../shell/components.ts';
-import { type FieldErrors, type Fields, formOf, type PageContext, type User } from '../../shell/context.ts';
+import { card, descriptionList, saveForm } from '../../shell/components.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  formOf,
+  type PageContext,
+  roleName,
+  type User,
+  useLanguageOf,
+} from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
-import { roleName, useLanguageOf } from '../../shell/language.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { hashPassword, passwordProblem } from '../passwords.ts';

@@ -4,15 +4,21 @@ import { type PermissionEntry, permissionsOf } from '../../management/unit-of-wo
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { actionButton, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, emptyState, notice, pager, table } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  copyable,
+  emptyState,
+  notice,
+  pager,
+  saveForm,
+  table,
+} from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
-import { columns } from '../../shell/field-groups.ts';
-import { moment } from '../../shell/format.ts';
-import { createForm } from '../../shell/forms.ts';
+import { localToInstant, moment } from '../../shell/format.ts';
+import { columns, createForm, splitList } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import { splitList } from '../../shell/list-text.ts';
-import { localToInstant } from '../../shell/local-time.ts';
 import { createKey, keyAdditions, keysOf, mostDaysOf } from '../keys.ts';
 import type { PageServices } from './services.ts';
 

@@ -3,17 +3,16 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton } from '../../shell/actions.ts';
-import { badge, card, link, pager, table } from '../../shell/components.ts';
+import { actionButton, badge, card, link, pager, table } from '../../shell/components.ts';
 import {
   advertiserPath,
   type PageContext,
   pathText,
   publisherPath,
   queryText,
+  roleName,
   type User,
 } from '../../shell/context.ts';
-import { roleName } from '../../shell/language.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { findAdvertiser } from '../advertisers.ts';
 import { isLastAdmin, listMemberships, removeMember } from '../memberships.ts';

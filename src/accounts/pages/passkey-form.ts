@@ -1,6 +1,6 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { hiddenField } from '../../shell/actions.ts';
+import { hiddenField } from '../../shell/components.ts';
 import type { Ceremony } from '../passkeys.ts';
 
 /** Label of a sign-in with a passkey in the audit log. */

@@ -1,8 +1,7 @@
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { hiddenField } from '../../shell/actions.ts';
-import { notice } from '../../shell/components.ts';
+import { hiddenField, notice } from '../../shell/components.ts';
 import { type Fields, fieldsOf, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';

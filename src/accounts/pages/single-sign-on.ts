@@ -4,7 +4,7 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { linkButton, notice } from '../../shell/components.ts';
-import { pendingLifetimeMs } from '../../shell/cookies.ts';
+import { pendingLifetimeMs } from '../../shell/context.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders, redirect } from '../../shell/pages.ts';
 import { nextPath, signInPath } from '../access.ts';

@@ -1,8 +1,7 @@
 import encodeQR from 'qr';
 import { type Html, html, trusted } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { hiddenField, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, linkButton, notice } from '../../shell/components.ts';
+import { badge, card, copyable, hiddenField, linkButton, notice, saveForm } from '../../shell/components.ts';
 import type { FieldErrors, PageContext } from '../../shell/context.ts';
 import { createForm, type FormBuilder } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';

@@ -1,7 +1,18 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
-import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, noMatches, notice, pager, table } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  copyable,
+  csrfField,
+  hiddenField,
+  noMatches,
+  notice,
+  pager,
+  saveForm,
+  table,
+} from '../../shell/components.ts';
 import {
   type FieldErrors,
   type Fields,
@@ -9,12 +20,11 @@ import {
   type PageContext,
   pathText,
   type Role,
+  roleName,
   type User,
 } from '../../shell/context.ts';
-import { columns } from '../../shell/field-groups.ts';
 import { moment, utc } from '../../shell/format.ts';
-import { createForm, optionsOf } from '../../shell/forms.ts';
-import { roleName } from '../../shell/language.ts';
+import { columns, createForm, optionsOf } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
 import { covers, listCustomRoles } from '../roles.ts';

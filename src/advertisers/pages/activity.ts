@@ -3,8 +3,7 @@ import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { emptyState, pager, table } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
-import { fieldName } from '../../shell/field-names.ts';
-import { moment } from '../../shell/format.ts';
+import { fieldName, moment } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 

@@ -1,12 +1,10 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, saveForm } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
-import { badge, card, table } from '../../shell/components.ts';
+import { actionButton, badge, card, saveForm, table } from '../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../shell/context.ts';
-import { moreFields } from '../../shell/field-groups.ts';
-import { createForm, type FormBuilder, type FormValues } from '../../shell/forms.ts';
+import { createForm, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 

@@ -1,8 +1,7 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton } from '../../shell/actions.ts';
-import { badge, card, emptyState, strongLink } from '../../shell/components.ts';
+import { actionButton, badge, card, emptyState, strongLink } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import type { AlertText } from '../describe.ts';

@@ -1,8 +1,7 @@
 import type { Resource, View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { actionButton } from '../../shell/actions.ts';
-import { badge, notice } from '../../shell/components.ts';
+import { actionButton, badge, notice } from '../../shell/components.ts';
 import { hasRole, keyIn } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import type { Pages } from '../../shell/pages.ts';

@@ -1,14 +1,11 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { actionButton, csrfField, hiddenField } from '../../shell/actions.ts';
-import { badge, card, descriptionList, notice } from '../../shell/components.ts';
+import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../shell/context.ts';
-import { columns } from '../../shell/field-groups.ts';
-import { checkButton, fileCheckArea, fileFields } from '../../shell/file-form.ts';
-import { count, momentOr } from '../../shell/format.ts';
-import { createForm, type FormValues } from '../../shell/forms.ts';
-import { instantToLocal } from '../../shell/local-time.ts';
+import { checkButton, fileCheckArea, fileFields } from '../../shell/files.ts';
+import { count, instantToLocal, momentOr } from '../../shell/format.ts';
+import { columns, createForm, type FormValues } from '../../shell/forms.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
 

@@ -6,12 +6,11 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { notice } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, formOf, keyIn } from '../../shell/context.ts';
-import { filePreview, readFileForm, warningText } from '../../shell/file-form.ts';
+import { filePreview, readFileForm, warningText } from '../../shell/files.ts';
+import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
-import { localToInstant } from '../../shell/local-time.ts';
-import { isFragmentRequest, type PageResult } from '../../shell/pages.ts';
+import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
 import { typedValues } from '../../shell/row-list.ts';
-import type { Upload } from '../../shell/uploads.ts';
 import type { CouponService } from '../service.ts';
 import { cardId, dayIn, expiresWas, fileField, type Refused } from './coupon-card.ts';
 

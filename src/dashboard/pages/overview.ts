@@ -21,9 +21,8 @@ import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
 import { type ReportService, singleCurrencyOf } from '../../reports/service.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
-import { count } from '../../shell/format.ts';
+import { count, moneyFormat } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
-import { moneyFormat } from '../../shell/money.ts';
 import type { PageServices } from './services.ts';
 import { checklistPages, setupChecklist } from './setup/checklist.ts';
 

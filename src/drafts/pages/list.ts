@@ -1,8 +1,7 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { csrfField } from '../../shell/actions.ts';
-import { emptyState, pager, strongLink, table, tabs } from '../../shell/components.ts';
+import { csrfField, emptyState, pager, strongLink, table, tabs } from '../../shell/components.ts';
 import type { PageContext } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';

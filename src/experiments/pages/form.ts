@@ -4,9 +4,8 @@ import type { Values } from '../../management/resource.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../shell/context.ts';
-import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
-import type { FormBuilder, FormValues } from '../../shell/forms.ts';
-import { editedInstant, instantToLocal } from '../../shell/local-time.ts';
+import { editedInstant, instantToLocal } from '../../shell/format.ts';
+import { columns, type FormBuilder, type FormValues, fieldGroup, moreFields } from '../../shell/forms.ts';
 import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 

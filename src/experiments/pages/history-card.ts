@@ -1,11 +1,9 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton } from '../../shell/actions.ts';
-import { card, table } from '../../shell/components.ts';
+import { actionButton, card, table } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
-import { fieldName } from '../../shell/field-names.ts';
-import { moment } from '../../shell/format.ts';
+import { fieldName, moment } from '../../shell/format.ts';
 import type { HistoryEntry } from '../configuration/history.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 

@@ -1,13 +1,10 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton } from '../../shell/actions.ts';
-import { drawnChart } from '../../shell/chart.ts';
-import { type Cell, card, notice, table, tabs } from '../../shell/components.ts';
+import { actionButton, type Cell, card, drawnChart, notice, table, tabs } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
-import { moreFields } from '../../shell/field-groups.ts';
-import { count, decimal, momentText, percent, utc } from '../../shell/format.ts';
-import { moneyFormat } from '../../shell/money.ts';
+import { count, decimal, momentText, moneyFormat, percent, utc } from '../../shell/format.ts';
+import { moreFields } from '../../shell/forms.ts';
 import { adoptableArms } from '../configuration/adopt.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';

@@ -1,8 +1,7 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { type Cell, card, notice, table, tabs } from '../../shell/components.ts';
-import { count, countryName } from '../../shell/format.ts';
-import { moneyFormat } from '../../shell/money.ts';
+import { count, countryName, moneyFormat } from '../../shell/format.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import { type Segment, segments } from '../report/sums.ts';
 import { liftText } from './words.ts';

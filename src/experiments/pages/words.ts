@@ -1,6 +1,5 @@
 import { t } from '../../platform/i18n/messages.ts';
-import { fieldName } from '../../shell/field-names.ts';
-import { change, momentText, percent, utc } from '../../shell/format.ts';
+import { change, fieldName, momentText, percent, utc } from '../../shell/format.ts';
 import { type ArmInput, labelNames } from '../configuration/changes.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';

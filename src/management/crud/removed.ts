@@ -1,7 +1,6 @@
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton } from '../../shell/actions.ts';
-import { noMatches, pager, table } from '../../shell/components.ts';
+import { actionButton, noMatches, pager, table } from '../../shell/components.ts';
 import { fieldErrorsOf, keyIn, type PageContext, queryText } from '../../shell/context.ts';
 import { moment, utc } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';

@@ -2,13 +2,23 @@ import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type Language, languages } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, csrfField, readOnlyFields, saveForm } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
-import { badge, card, descriptionList, emptyState, notice, type Tone, table } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  card,
+  csrfField,
+  descriptionList,
+  emptyState,
+  notice,
+  readOnlyFields,
+  saveForm,
+  type Tone,
+  table,
+} from '../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../shell/context.ts';
-import { columns } from '../../shell/field-groups.ts';
 import { count, languageName, moment } from '../../shell/format.ts';
-import { createForm, type FormValues } from '../../shell/forms.ts';
+import { columns, createForm, type FormValues } from '../../shell/forms.ts';
 import type { SuppressionReason } from '../addresses.ts';
 import type { MessageRow } from '../routes.ts';
 

@@ -4,7 +4,7 @@ import { isReaderLanguage } from '../../platform/i18n/languages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
 import type { Mailer } from '../../platform/mailer.ts';
-import { moneyFormat } from '../../shell/money.ts';
+import { moneyFormat } from '../../shell/format.ts';
 import type { ChatChannels } from '../chat-channels.ts';
 import { convertedText } from '../metric-tiles.ts';
 import { answerOf } from '../pages/explorer/answer.ts';

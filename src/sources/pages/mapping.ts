@@ -1,8 +1,7 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { Fields } from '../../shell/context.ts';
-import { fieldGroup } from '../../shell/field-groups.ts';
-import type { FormBuilder, FormValues } from '../../shell/forms.ts';
+import { type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
 import type { SourceSettings } from '../settings.ts';
 
 const names = ['traits', 'group_traits', 'audiences', 'events'] as const;

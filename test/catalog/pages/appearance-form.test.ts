@@ -5,8 +5,7 @@ import {
   readAppearance,
 } from '../../../src/catalog/pages/themes/appearance-form.ts';
 import { fieldsOf } from '../../../src/shell/context.ts';
-import { createForm } from '../../../src/shell/forms.ts';
-import type { Nested } from '../../../src/shell/nested.ts';
+import { createForm, type Nested } from '../../../src/shell/forms.ts';
 
 /** Submits the form as a browser does: unchecked boxes are absent. */
 const submit = (values: Record<string, unknown>) =>

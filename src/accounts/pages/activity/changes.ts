@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { View } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { moreFields } from '../../../shell/field-groups.ts';
-import { fieldName } from '../../../shell/field-names.ts';
-import { moment } from '../../../shell/format.ts';
+import { fieldName, moment } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
 
 /** Number of values above which an entry is collapsed. */
 const maxExpanded = 4;

@@ -1,9 +1,7 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { hiddenField } from '../../../shell/actions.ts';
-import { card, copyable } from '../../../shell/components.ts';
-import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
-import type { Choice, FormBuilder } from '../../../shell/forms.ts';
+import { card, copyable, hiddenField } from '../../../shell/components.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup, moreFields } from '../../../shell/forms.ts';
 import type { OwnKind } from '../../event-kinds.ts';
 import { payoutKinds } from '../../rules.ts';
 import { goalFields } from './goals.ts';

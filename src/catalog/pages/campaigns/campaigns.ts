@@ -7,13 +7,19 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { apiText } from '../../../shell/api-text.ts';
-import { type Column, emptyState, link, linkButton, strongLink } from '../../../shell/components.ts';
+import {
+  type Column,
+  emptyState,
+  fieldWarning,
+  link,
+  linkButton,
+  strongLink,
+  warningNotice,
+} from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
-import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
-import { joinList, splitList } from '../../../shell/list-text.ts';
+import { type Choice, type FormValue, filterSelect, joinList, splitList } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
-import { fieldWarning, warningNotice } from '../../../shell/warnings.ts';
 import { mayApprove } from '../../approval.ts';
 import { cardsOf } from '../../page-extensions.ts';
 import { payoutText } from '../../payout-text.ts';

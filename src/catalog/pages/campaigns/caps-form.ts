@@ -1,8 +1,7 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
-import type { Choice, FormBuilder, FormValue } from '../../../shell/forms.ts';
-import { isNested, type Nested } from '../../../shell/nested.ts';
+import { type Choice, type FormBuilder, type FormValue, isNested, type Nested } from '../../../shell/forms.ts';
 import { rowList } from '../../../shell/row-list.ts';
 import { isOwnKind, type OwnKind, splitKind } from '../../event-kinds.ts';
 import { capEvents, capMetrics, capPeriods, capScopes } from '../../rules.ts';

@@ -2,9 +2,8 @@ import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { badge, notice } from '../../../shell/components.ts';
-import { count } from '../../../shell/format.ts';
+import { count, moneyFormat } from '../../../shell/format.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
-import { moneyFormat } from '../../../shell/money.ts';
 import { splitKind } from '../../event-kinds.ts';
 
 /** Badge tones of delivery states. */

@@ -4,11 +4,16 @@ import { etagOf } from '../../../management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { hiddenField, saveForm } from '../../../shell/actions.ts';
-import { badge, card, strongLink, table } from '../../../shell/components.ts';
+import { badge, card, hiddenField, saveForm, strongLink, table } from '../../../shell/components.ts';
 import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import { type Choice, createForm, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
+import {
+  type Choice,
+  columns,
+  createForm,
+  type FormBuilder,
+  type FormValues,
+  fieldGroup,
+} from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
 import type { OwnKind } from '../../event-kinds.ts';
 import { payoutText } from '../../payout-text.ts';

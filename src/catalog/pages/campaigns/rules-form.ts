@@ -1,9 +1,7 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
-import { isNested, type Nested } from '../../../shell/nested.ts';
+import { columns, type FormBuilder, type FormValue, fieldGroup, isNested, type Nested } from '../../../shell/forms.ts';
 import type { OwnKind } from '../../event-kinds.ts';
 import { pacings } from '../../rules.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';

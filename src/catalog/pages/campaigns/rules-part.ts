@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Fields, fieldsOf } from '../../../shell/context.ts';
-import type { FormValue } from '../../../shell/forms.ts';
-import { isNested, type Nested, readJson, valueAt, withoutValue, withValue } from '../../../shell/nested.ts';
+import {
+  type FormValue,
+  isNested,
+  type Nested,
+  readJson,
+  valueAt,
+  withoutValue,
+  withValue,
+} from '../../../shell/forms.ts';
 
 /** A value in the rules, and the form fields that show it. */
 export type RulesPart = {

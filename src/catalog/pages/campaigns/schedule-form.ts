@@ -2,13 +2,16 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { minuteOf } from '../../../platform/lib/time-zone.ts';
 import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import { perLocale } from '../../../shell/format.ts';
-import { chosenOf, type FormBuilder } from '../../../shell/forms.ts';
-import { instantToLocal, localToInstant } from '../../../shell/local-time.ts';
-import { isNested } from '../../../shell/nested.ts';
+import {
+  instantToLocal,
+  localToInstant,
+  perLocale,
+  timeZoneList,
+  timeZoneListId,
+  timeZoneNamed,
+} from '../../../shell/format.ts';
+import { chosenOf, columns, type FormBuilder, fieldGroup, isNested } from '../../../shell/forms.ts';
 import { rowList } from '../../../shell/row-list.ts';
-import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
 import type { RulesPart } from './rules-part.ts';
 
 /** A window of hours. `from` and `to` are `HH:MM`; days are 1 (Monday) to 7 (Sunday). */

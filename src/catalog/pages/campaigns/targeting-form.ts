@@ -1,8 +1,6 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
-import type { FormBuilder } from '../../../shell/forms.ts';
-import { joinList, splitList } from '../../../shell/list-text.ts';
+import { columns, type FormBuilder, fieldGroup, joinList, moreFields, splitList } from '../../../shell/forms.ts';
 import type { TargetingKey } from '../../rules.ts';
 import type { Picker } from './options.ts';
 import type { RulesPart } from './rules-part.ts';

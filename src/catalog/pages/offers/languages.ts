@@ -2,17 +2,13 @@ import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { canonicalTag } from '../../../platform/lib/language-tags.ts';
-import { csrfField } from '../../../shell/actions.ts';
-import { badge, card, emptyState, link, linkButton, table } from '../../../shell/components.ts';
+import { badge, card, csrfField, emptyState, link, linkButton, table } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
-import { columns } from '../../../shell/field-groups.ts';
-import { checkButton, fileCheckArea, fileFields } from '../../../shell/file-form.ts';
+import { checkButton, fileCheckArea, fileFields, importByForm } from '../../../shell/files.ts';
 import { count, languageName } from '../../../shell/format.ts';
-import { createForm } from '../../../shell/forms.ts';
-import { importByForm } from '../../../shell/import-form.ts';
+import { columns, createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import type { PageResult, Pages } from '../../../shell/pages.ts';
-import type { Upload } from '../../../shell/uploads.ts';
+import type { PageResult, Pages, Upload } from '../../../shell/pages.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import {
   countTranslations,

@@ -1,7 +1,6 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import type { FormBuilder } from '../../../shell/forms.ts';
+import { columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { offerLimits } from '../../offer-limits.ts';
 
 /** Texts of an offer that users see. */

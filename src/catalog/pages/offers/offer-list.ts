@@ -1,8 +1,15 @@
 import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton } from '../../../shell/actions.ts';
-import { badge, type Cell, type Column, link, linkButton, strongLink } from '../../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  type Cell,
+  type Column,
+  link,
+  linkButton,
+  strongLink,
+} from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { Offer } from '../../types.ts';

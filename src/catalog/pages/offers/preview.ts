@@ -2,7 +2,7 @@ import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/clie
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { reader } from '../../../platform/i18n/reader.ts';
-import type { AssetUrl } from '../../../shell/assets.ts';
+import type { AssetUrl } from '../../../shell/layout.ts';
 import { type LowContrast, lowContrasts } from '../../contrast.ts';
 import type { PageExtensions } from '../../page-extensions.ts';
 import {

@@ -4,13 +4,18 @@ import { PreconditionFailed } from '../../../management/rows.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
-import { notice, tabs } from '../../../shell/components.ts';
+import { hiddenField, notice, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, formOf, hasRole, queryText } from '../../../shell/context.ts';
-import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import { createForm, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
+import {
+  columns,
+  createForm,
+  type FormBuilder,
+  type FormValues,
+  fieldGroup,
+  joinList,
+  splitList,
+} from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { typedValues } from '../../../shell/row-list.ts';
 import { listsAt } from '../../controls.ts';

@@ -2,10 +2,16 @@ import type { Values } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
-import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import type { Choice, FormBuilder, FormValues } from '../../../shell/forms.ts';
-import { joinList, splitList } from '../../../shell/list-text.ts';
-import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
+import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/format.ts';
+import {
+  type Choice,
+  columns,
+  type FormBuilder,
+  type FormValues,
+  fieldGroup,
+  joinList,
+  splitList,
+} from '../../../shell/forms.ts';
 import { postbackEvents } from '../../postback-events.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {

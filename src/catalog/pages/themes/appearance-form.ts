@@ -2,18 +2,21 @@ import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/cli
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
-import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
-import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
 import {
+  columns,
+  type FormBuilder,
+  type FormValue,
+  fieldGroup,
   isNested,
   jsonText,
   mergeNested,
+  moreFields,
   type Nested,
   readJson,
   valueAt,
   withoutValue,
   withValue,
-} from '../../../shell/nested.ts';
+} from '../../../shell/forms.ts';
 import type { FontMeasures } from '../../fonts/measure-font.ts';
 import { noWebFont } from '../../fonts/web-font.ts';
 import { darkStylesOf } from '../../theme-settings.ts';

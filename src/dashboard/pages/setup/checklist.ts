@@ -6,7 +6,7 @@ import type { FailFast } from '../../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { recordedMetrics } from '../../../reports/activity.ts';
-import { icon } from '../../../shell/icons.ts';
+import { icon } from '../../../shell/components.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { hasDelivered } from '../../../webhooks/delivery-store.ts';
 import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';

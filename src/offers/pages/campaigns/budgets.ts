@@ -7,8 +7,7 @@ import type { Goal } from '../../../catalog/rules.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { badge, card, table } from '../../../shell/components.ts';
-import { count, moment, percent } from '../../../shell/format.ts';
-import { moneyFormat } from '../../../shell/money.ts';
+import { count, moment, moneyFormat, percent } from '../../../shell/format.ts';
 import type { HoldBack } from '../../goals.ts';
 import { outcomeText } from '../../outcome-text.ts';
 

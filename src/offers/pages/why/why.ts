@@ -1,11 +1,9 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Offer } from '../../../catalog/types.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { columns, moreFields } from '../../../shell/field-groups.ts';
-import { type Choice, createForm } from '../../../shell/forms.ts';
+import { type Choice, columns, createForm, moreFields } from '../../../shell/forms.ts';
 import type { Shell } from '../../../shell/layout.ts';
 import { answerOf, offerTitle } from './answer.ts';
 import { createFindDecision, type DecisionSearch } from './find-decision.ts';

@@ -1,8 +1,7 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { drawnChart } from '../../../shell/chart.ts';
-import { card } from '../../../shell/components.ts';
-import { moneyFormat } from '../../../shell/money.ts';
+import { card, drawnChart } from '../../../shell/components.ts';
+import { moneyFormat } from '../../../shell/format.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 import type { AnswerRow, ReportAnswer } from './answer.ts';

@@ -1,7 +1,7 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { type Cell, type Column, descriptionList, link, noMatches, table } from '../../../shell/components.ts';
-import { moreFields } from '../../../shell/field-groups.ts';
+import { moreFields } from '../../../shell/forms.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
 import { changeText, formatted, type Writing } from './charts.ts';

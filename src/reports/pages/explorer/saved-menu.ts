@@ -1,12 +1,10 @@
 import type pg from 'pg';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import type { DatabaseHealth } from '../../../platform/db/health.ts';
-import { createFailFast } from '../../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton, csrfField, hiddenField } from '../../../shell/actions.ts';
-import { link } from '../../../shell/components.ts';
+import { actionButton, csrfField, hiddenField, link } from '../../../shell/components.ts';
 import { type Fields, hasRole, keyIn } from '../../../shell/context.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';

@@ -1,9 +1,7 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { hiddenField } from '../../../shell/actions.ts';
-import { badge, copyable } from '../../../shell/components.ts';
+import { badge, copyable, hiddenField, icon } from '../../../shell/components.ts';
 import { createForm } from '../../../shell/forms.ts';
-import { icon } from '../../../shell/icons.ts';
 import { reportMetrics } from './metrics.ts';
 import { dimensionText, type Names, valueText } from './names.ts';
 import { type Periods, rangeText } from './periods.ts';

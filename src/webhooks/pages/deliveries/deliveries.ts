@@ -5,8 +5,8 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { readCursor, writeCursor } from '../../../platform/http/uuid7-cursor.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton } from '../../../shell/actions.ts';
 import {
+  actionButton,
   badge,
   type Cell,
   card,

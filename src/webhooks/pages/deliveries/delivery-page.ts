@@ -1,12 +1,11 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { actionButton } from '../../../shell/actions.ts';
 import { apiText } from '../../../shell/api-text.ts';
-import { badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
+import { actionButton, badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
-import { moreFields } from '../../../shell/field-groups.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
 import type { EndpointLabel } from '../../endpoint-store.ts';

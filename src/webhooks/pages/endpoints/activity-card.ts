@@ -2,8 +2,7 @@ import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import { drawnChart } from '../../../shell/chart.ts';
-import { card } from '../../../shell/components.ts';
+import { card, drawnChart } from '../../../shell/components.ts';
 import { count, perLocale } from '../../../shell/format.ts';
 import { bucketMs, type readActivity } from '../../activity/activity.ts';
 

@@ -1,7 +1,6 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import {
   card,
   codeBlock,
@@ -9,15 +8,16 @@ import {
   link,
   linkButton,
   notice,
+  readOnlyFields,
+  saveForm,
   strongLink,
   table,
   tabs,
+  warningNotice,
 } from '../../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../../shell/context.ts';
-import { moreFields } from '../../../shell/field-groups.ts';
-import { createForm, type FormValues } from '../../../shell/forms.ts';
+import { createForm, type FormValues, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { warningNotice } from '../../../shell/warnings.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { warnOfUrl } from '../../endpoints/url-warnings.ts';
 import { viewOfState } from '../../endpoints/view.ts';

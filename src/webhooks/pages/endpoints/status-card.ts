@@ -1,8 +1,7 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { actionButton } from '../../../shell/actions.ts';
-import { badge, card, descriptionList, link, notice, type Tone } from '../../../shell/components.ts';
+import { actionButton, badge, card, descriptionList, link, notice, type Tone } from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
 import { viewOfState } from '../../endpoints/view.ts';

@@ -5,10 +5,10 @@ import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { apiText } from './api-text.ts';
 import { descriptionList, notice, table } from './components.ts';
-import type { Fields } from './context.ts';
-import { columns } from './field-groups.ts';
+import { type Fields, fieldErrorsOf } from './context.ts';
 import { count } from './format.ts';
-import type { FormBuilder } from './forms.ts';
+import { columns, type FormBuilder } from './forms.ts';
+import { isFragmentRequest, type PageResult, type Upload } from './pages.ts';
 
 /** Options of a form for its file. `isChecked` means that the dry run of this very file was shown. */
 export type FileForm = { options: FileOptions; checked: string; isChecked: boolean };
@@ -135,4 +135,59 @@ const warningTexts: Readonly<Partial<Record<FileWarning['code'], MessageKey>>> =
 export function warningText({ code, message, count: number }: FileWarning): string {
   const key = warningTexts[code];
   return key === undefined ? message : t(key, { count: number ?? 0 });
+}
+
+/** A submitted form with a file. `to` is the path of its page. */
+export type SubmittedFile = {
+  request: Parameters<typeof isFragmentRequest>[0];
+  to: string;
+  fields: Fields;
+  upload: Upload | null;
+};
+
+/** Import of a file on a page of its own. */
+export type FileImport<Result extends { file: DryRunView }> = {
+  maxBytes: number;
+  /** Names of further fields that affect how the file is read. */
+  fieldNames?: readonly string[];
+  /** Imports the file, or only checks it (`isDryRun`). */
+  run: (bytes: Buffer, file: FileForm, isDryRun: boolean) => Promise<Result>;
+  /** Message after the import. */
+  doneText: (result: Result) => string;
+  /** Description of the changes that the import would make. */
+  previewText: (result: Result) => string;
+  /**
+   * Message of a rejection.
+   * @param reasons the first errors, joined; `count` is the number of all errors
+   */
+  refusedText: (reasons: string, count: number) => string;
+  /** Page with the dry run, for browsers without scripts. */
+  page: (check: Html) => PageResult | Promise<PageResult>;
+};
+
+/** Maximum number of errors in a rejection. */
+const maxReasons = 3;
+
+/** Shows the dry run of a file, and imports the file after its dry run was shown. */
+export async function importByForm<Result extends { file: DryRunView }>(
+  { request, to, fields, upload }: SubmittedFile,
+  { maxBytes, fieldNames = [], run, doneText, previewText, refusedText, page }: FileImport<Result>,
+): Promise<PageResult> {
+  const isFragment = isFragmentRequest(request);
+  const failed = (text: string): PageResult =>
+    isFragment ? { fragment: notice('failed', html`<p>${text}</p>`) } : { to, failed: text };
+  if (upload === null) return failed(t('offers.chooseFile'));
+  if (upload.bytes.length > maxBytes) return failed(t('errors.uploadTooLarge'));
+  const file = readFileForm(fields, upload.bytes, fieldNames.map((name) => fields.text(name)).join('\n'));
+  try {
+    const result = await run(upload.bytes, file, !file.isChecked);
+    if (file.isChecked) return { to, done: doneText(result) };
+    const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
+    const check = filePreview(result.file, file, html`<p>${previewText(result)}</p>${again}`);
+    return isFragment ? { fragment: check } : await page(check);
+  } catch (err) {
+    const errors = fieldErrorsOf(err);
+    const reasons = errors.slice(0, maxReasons).map((error) => `${error.path} ${error.message}`.trim());
+    return failed(refusedText(reasons.join('; '), errors.length));
+  }
 }
