@@ -25,7 +25,7 @@ import { createClickCoupons } from './clicks/click-coupons.ts';
 import { createClickIdCodec } from './clicks/click-id.ts';
 import { createFollowClick } from './clicks/follow.ts';
 import { clickRoutes } from './clicks/routes.ts';
-import { conversionEvent } from './conversions/event-type.ts';
+import { conversionEvent } from './conversions/postback.ts';
 import { conversionRoutes } from './conversions/routes.ts';
 import { createEventMeter, type EventMeter } from './event-rows.ts';
 import { createLogRecorder } from './log-recorder.ts';

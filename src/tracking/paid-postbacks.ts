@@ -7,10 +7,9 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { dates, uuids } from '../platform/db/binary-array.ts';
 import type { Transaction } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import { times, toMicros } from '../platform/money.ts';
+import { fromMicros, microsToNumber, times, toMicros } from '../platform/money.ts';
 import { enqueue, type OutboxEvent } from '../webhooks/outbox.ts';
-import { postbackEvent } from './conversions/booking.ts';
-import { buildPostback } from './conversions/postback.ts';
+import { encodePostback, isoOrEmpty, postbackEvent } from './conversions/postback.ts';
 
 /** Whether an event is stored together with a postback: it is paid, and its publisher has an endpoint for it. */
 export const needsPostback = (
@@ -67,51 +66,49 @@ cross join lateral (
 }
 
 function toOutbox({ event, publisher }: PaidEvent, isUnbilled: boolean, session?: SessionData): OutboxEvent {
-  const { kind, sessionId, offerId, atMs } = event;
   const id = postbackIdOf(event);
   return {
     publisherId: publisher.id,
     event: postbackEvent,
-    sessionId,
+    sessionId: event.sessionId,
     pubUserId: session?.pub_user_id ?? null,
     dev: false,
-    nowMs: atMs,
+    nowMs: event.atMs,
     id,
-    payload: () =>
-      buildPostback({
-        id,
-        status: 'recorded',
-        event: kind,
-        txnId: '',
-        offerId,
-        sessionId,
-        atMs,
-        ...moneyOf(event, isUnbilled),
-        campaignId: event.campaign.id,
-        advertiserName: event.campaign.advertiserName,
-        ...loyaltyOf(event, publisher, isUnbilled),
-        clickAtMs: kind === 'click' ? atMs : null,
-        conversionAtMs: null,
-        voidAtMs: null,
-        suspicious: null,
-        pubUserId: session?.pub_user_id ?? null,
-        custom: session?.custom ?? {},
-      }),
+    payload: () => postbackOf({ event, publisher }, { id, isUnbilled, session }),
   };
 }
 
-function moneyOf({ campaign, revenueMicros }: CountedEvent, isUnbilled: boolean) {
-  const [micros, none] = [BigInt(revenueMicros), 0n];
-  const { currency } = campaign.payout;
-  return isUnbilled
-    ? { payoutMicros: none, unbilledMicros: micros, unbilledReason: 'budget' as const, currency }
-    : { payoutMicros: micros, unbilledMicros: none, unbilledReason: null, currency };
-}
+type PaidEventDetails = { id: string; isUnbilled: boolean; session: SessionData | undefined };
 
-function loyaltyOf({ campaign, revenueMicros }: CountedEvent, publisher: Publisher, isUnbilled: boolean) {
-  const { isLoyalty } = campaign;
-  const factor = BigInt(toMicros(publisher.currencyMultiplier));
-  return { isLoyalty, loyaltyMicros: isLoyalty && !isUnbilled ? times(BigInt(revenueMicros), factor) : 0n };
+function postbackOf({ event, publisher }: PaidEvent, { id, isUnbilled, session }: PaidEventDetails): Buffer {
+  const { kind, campaign, atMs, revenueMicros } = event;
+  const { isLoyalty, payout } = campaign;
+  const multiplier = BigInt(toMicros(publisher.currencyMultiplier));
+  const loyaltyMicros = isLoyalty && !isUnbilled ? times(BigInt(revenueMicros), multiplier) : 0n;
+  return encodePostback({
+    conversion_id: id,
+    status: 'recorded',
+    event: kind,
+    txn_id: '',
+    offer_id: event.offerId,
+    campaign_id: campaign.id,
+    advertiser_name: campaign.advertiserName,
+    payout: isUnbilled ? 0 : fromMicros(revenueMicros),
+    unbilled: isUnbilled ? fromMicros(revenueMicros) : 0,
+    unbilled_reason: isUnbilled ? 'budget' : '',
+    currency: payout.currency,
+    is_loyalty: isLoyalty,
+    loyalty_amount: microsToNumber(loyaltyMicros),
+    click_time: isoOrEmpty(kind === 'click' ? atMs : null),
+    conversion_time: '',
+    void_time: '',
+    timestamp: isoOrEmpty(atMs),
+    session_id: event.sessionId,
+    pub_user_id: session?.pub_user_id ?? '',
+    suspicious: '',
+    payload: session?.custom ?? {},
+  });
 }
 
 /** Id of an event's postback, the same for a repetition. */

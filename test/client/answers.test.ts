@@ -9,7 +9,7 @@ import type { FetchOffersResponse } from '../../packages/client/src/index.ts';
 import type { Publisher } from '../../src/catalog/types.ts';
 import { uspSelection } from '../../src/perks/usp-selection.ts';
 import { offerRemoved, offerSaved } from '../../src/perks/wallet/event-types.ts';
-import { conversionEvent } from '../../src/tracking/conversions/event-type.ts';
+import { conversionEvent } from '../../src/tracking/conversions/postback.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));

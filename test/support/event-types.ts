@@ -1,7 +1,7 @@
 import { perkMessage } from '../../src/messages/event-types.ts';
 import { uspSelection } from '../../src/perks/usp-selection.ts';
 import { offerRemoved, offerSaved } from '../../src/perks/wallet/event-types.ts';
-import { conversionEvent } from '../../src/tracking/conversions/event-type.ts';
+import { conversionEvent } from '../../src/tracking/conversions/postback.ts';
 import { auditRecorded } from '../../src/webhooks/audit-event.ts';
 import { registerEventTypes } from '../../src/webhooks/events.ts';
 import { operationalEventTypes } from '../../src/webhooks/operational/event-types.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { conversionEvent } from '../../src/tracking/conversions/event-type.ts';
+import { conversionEvent } from '../../src/tracking/conversions/postback.ts';
 import { createManagementApp } from '../catalog/resources/support.ts';
 import {
   addPostbackEndpoint,

@@ -4,13 +4,13 @@ import type { Offer } from '../../catalog/types.ts';
 import type { SessionRecord } from '../../offers/session-record.ts';
 import type { Random } from '../../platform/lib/random.ts';
 import { hourMs } from '../../platform/lib/time.ts';
-import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import type { LedgerEntry } from '../../tracking/insert-bookings.ts';
+import { dayOfUuid7, newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Booking } from '../../tracking/bookings.ts';
 
 /** Activity in a session, in the order of a user's clicks. */
 export type MadeUpActivity = {
   events: TrackedEvent[];
-  conversions: LedgerEntry[];
+  conversions: Booking[];
   /** Campaigns that were selected and confirmed, or null. */
   confirmed: readonly number[] | null;
 };
@@ -84,39 +84,36 @@ function eventOf(session: SessionRecord, offer: Offer, kind: TrackedEvent['kind'
   };
 }
 
-function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, bookedAtMs: number): LedgerEntry {
+function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, bookedAtMs: number): Booking {
   const { campaign } = offer;
   const { kind, amountMicros, currency } = campaign.payout;
   const percent = 100_000_000;
   const payoutMicros = kind === 'cpa' ? amountMicros : kind === 'cps' ? (saleMicros * amountMicros) / percent : 0;
   const id = newUuid7(bookedAtMs);
   return {
-    click: {
-      sessionId: session.id,
-      offerId: offer.id,
-      publisherId: session.publisherId,
-      campaignId: campaign.id,
-      advertiserId: campaign.advertiserId,
-    },
-    booking: {
-      id,
-      event: 'sale',
-      // A click has one conversion, so any key deduplicates it.
-      txnKey: id,
-      isVoid: false,
-      givenMicros: kind === 'cps' ? BigInt(saleMicros) : null,
-      payoutMicros: BigInt(Math.round(payoutMicros)),
-      givenCurrency: null,
-      unbilledMicros: 0n,
-      unbilledReason: null,
-      currency,
-      isLoyalty: campaign.isLoyalty,
-      loyaltyMicros: 0n,
-      suspicious: null,
-      countedIn: [],
-      clickAtMs,
-      bookedAtMs,
-    },
-    txnId: '',
+    day: dayOfUuid7(session.id),
+    sessionId: session.id,
+    offerId: offer.id,
+    event: 'sale',
+    // A click has one conversion, so any key deduplicates it.
+    txnKey: id,
+    isVoid: false,
+    id,
+    publisherId: session.publisherId,
+    campaignId: campaign.id,
+    advertiserId: campaign.advertiserId,
+    txnId: null,
+    givenMicros: kind === 'cps' ? BigInt(saleMicros) : null,
+    givenCurrency: null,
+    payoutMicros: BigInt(Math.round(payoutMicros)),
+    unbilledMicros: 0n,
+    unbilledReason: null,
+    currency,
+    isLoyalty: campaign.isLoyalty,
+    loyaltyMicros: 0n,
+    suspicious: null,
+    countedIn: [],
+    clickAtMs,
+    bookedAtMs,
   };
 }

@@ -3,18 +3,26 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { type Target, targetsSql } from '../../webhooks/outbox.ts';
+import type { Booking } from '../bookings.ts';
 import type { ClickRef } from '../clicks/click-id.ts';
-import { type Booking, postbackEvent } from './booking.ts';
+import { postbackEvent } from './postback.ts';
 
-/** A click with all data for evaluating and reporting its conversions. */
+/** A click with the reported event and transaction. */
+export type Lookup = ClickRef & { event: string; txnKey: string };
+
+/** A click with all data for deciding about its conversions and reporting them. */
 export type ConvertedClick = ClickRef & {
+  /** Day of the session. */
+  day: string;
   publisherId: number;
   campaignId: number;
   advertiserId: number;
   advertiserName: string;
   isLoyalty: boolean;
+  payoutKind: PayoutKind;
   /** Payout of the campaign for this publisher; for `cps` a percentage, in millionths. */
-  payout: { kind: PayoutKind; amountMicros: bigint; currency: string };
+  payoutMicros: bigint;
+  payoutCurrency: string;
   /** Multiplier of the publisher's own currency, in millionths. */
   currencyMultiplier: bigint;
   /** The advertiser's secret; null if reports need no signature. */
@@ -41,15 +49,15 @@ export type ConvertedClick = ClickRef & {
 /** Maximum number of conversions and voids of a click. */
 export const maxBookings = 200;
 
-/** A click with the reported event and transaction. */
-export type Lookup = ClickRef & { event: string; txnKey: string };
-
 const bookingSql = (days: string, isVoid: boolean): string => `(
-  select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text,
-    'unbilled', unbilled_micros::text, 'currency', currency, 'given_currency', given_currency,
-    'unbilled_reason', case when unbilled_micros <> 0 then coalesce(unbilled_reason, 'budget') end,
-    'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious, 'counted_in', counted_in,
-    'booked_at', extract(epoch from booked_at) * 1000)
+  select json_build_object('day', day, 'sessionId', session_id, 'offerId', offer_id, 'event', event,
+    'txnKey', txn_key, 'isVoid', void, 'id', id, 'publisherId', publisher_id, 'campaignId', campaign_id,
+    'advertiserId', advertiser_id, 'txnId', txn_id, 'givenMicros', given_micros::text,
+    'givenCurrency', given_currency, 'payoutMicros', payout_micros::text, 'unbilledMicros', unbilled_micros::text,
+    'unbilledReason', case when unbilled_micros <> 0 then coalesce(unbilled_reason, 'budget') end,
+    'currency', currency, 'isLoyalty', is_loyalty, 'loyaltyMicros', loyalty_micros::text, 'suspicious', suspicious,
+    'countedIn', counted_in, 'clickAtMs', round(extract(epoch from click_at) * 1000),
+    'bookedAtMs', round(extract(epoch from booked_at) * 1000))
   from conversions
   where day = any(${days}) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     and event = c.event and txn_key = c.txn_key and void = ${isVoid}
@@ -61,18 +69,21 @@ const bookingSql = (days: string, isVoid: boolean): string => `(
  * developer's session has no click.
  */
 const findSql = (days: string): string => `
-select c.index::integer, coalesce(e.publisher_id, s.publisher_id) as publisher_id, k.id as campaign_id, k.is_loyalty,
-  a.id as advertiser_id, a.name as advertiser_name, a.conversion_secret_sealed, k.payout_kind,
-  (coalesce(r.payout_amount, k.payout_amount) * 1000000)::bigint::text as payout, k.payout_currency,
-  (p.currency_multiplier * 1000000)::bigint::text as multiplier, s.dev is true as dev,
-  extract(epoch from e.at) * 1000 as click_at, s.erased_at is not null as erased, e.suspicious, s.pub_user_id, s.custom,
+select c.index::integer, c.day::text, c.session_id as "sessionId", c.offer_id as "offerId",
+  coalesce(e.publisher_id, s.publisher_id) as "publisherId", k.id as "campaignId", k.is_loyalty as "isLoyalty",
+  a.id as "advertiserId", a.name as "advertiserName", a.conversion_secret_sealed as "secretSealed",
+  k.payout_kind as "payoutKind",
+  (coalesce(r.payout_amount, k.payout_amount) * 1000000)::bigint as "payoutMicros",
+  k.payout_currency as "payoutCurrency", (p.currency_multiplier * 1000000)::bigint as "currencyMultiplier",
+  s.dev is true as dev, round(extract(epoch from e.at) * 1000)::float8 as "clickAtMs",
+  s.erased_at is not null as erased, e.suspicious, s.pub_user_id as "pubUserId", coalesce(s.custom, '{}') as custom,
   ${bookingSql(days, false)} as conversion, ${bookingSql(days, true)} as void,
   (select count(*)::integer from (
     select from conversions
     where day = any(${days}) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     limit ${maxBookings}
   ) booked) as bookings,
-  ${targetsSql('p.id', postbackEvent)} as targets
+  coalesce(${targetsSql('p.id', postbackEvent)}, '[]') as targets
 from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::uuid[])
   with ordinality as c (day, session_id, offer_id, event, txn_key, index)
 left join lateral (
@@ -93,43 +104,19 @@ join publishers p on p.id = coalesce(e.publisher_id, s.publisher_id)
 left join campaign_publishers r on r.campaign_id = k.id and r.publisher_id = p.id
 where e.at is not null or s.dev`;
 
-type BookingRow = {
-  id: string;
-  given: string | null;
-  payout: string;
-  unbilled: string;
-  unbilled_reason: Booking['unbilledReason'];
-  currency: string;
-  given_currency: string | null;
-  is_loyalty: boolean;
-  loyalty: string;
-  suspicious: string | null;
-  counted_in: Booking['countedIn'];
-  booked_at: number;
+type BookingRow = Omit<Booking, 'givenMicros' | 'payoutMicros' | 'unbilledMicros' | 'loyaltyMicros'> & {
+  givenMicros: string | null;
+  payoutMicros: string;
+  unbilledMicros: string;
+  loyaltyMicros: string;
 };
 
-type ClickRow = {
+type ClickRow = Omit<ConvertedClick, 'payoutMicros' | 'currencyMultiplier' | 'conversion' | 'void'> & {
   index: number;
-  publisher_id: number;
-  campaign_id: number;
-  is_loyalty: boolean;
-  advertiser_id: number;
-  advertiser_name: string;
-  conversion_secret_sealed: Buffer | null;
-  payout_kind: PayoutKind;
-  payout: string;
-  payout_currency: string;
-  multiplier: string;
-  dev: boolean;
-  erased: boolean;
-  click_at: string | null;
-  suspicious: string | null;
-  pub_user_id: string | null;
-  custom: Record<string, string> | null;
+  payoutMicros: string;
+  currencyMultiplier: string;
   conversion: BookingRow | null;
   void: BookingRow | null;
-  bookings: number;
-  targets: Target[] | null;
 };
 
 /**
@@ -152,7 +139,7 @@ export async function findClicks(
     ]),
   );
   const convertedClicks = lookups.map<ConvertedClick | null>(() => null);
-  for (const row of rows) convertedClicks[row.index - 1] = toClick(lookups[row.index - 1] as Lookup, row);
+  for (const row of rows) convertedClicks[row.index - 1] = toClick(row);
   return convertedClicks;
 }
 
@@ -169,51 +156,18 @@ function statementOf(days: readonly string[], nowMs: number, values: readonly (r
   return { name: `find_clicks_of_${today}`, text: recent, values: [...values] };
 }
 
-function toClick(lookup: Lookup, row: ClickRow): ConvertedClick {
-  const clickAtMs = row.click_at === null ? null : Math.round(Number(row.click_at));
-  const bookingOf = (booking: BookingRow | null, isVoid: boolean): Booking | null =>
-    booking === null ? null : toBooking(booking, { lookup, isVoid, clickAtMs: clickAtMs ?? 0 });
-  return {
-    sessionId: lookup.sessionId,
-    offerId: lookup.offerId,
-    publisherId: row.publisher_id,
-    campaignId: row.campaign_id,
-    advertiserId: row.advertiser_id,
-    advertiserName: row.advertiser_name,
-    isLoyalty: row.is_loyalty,
-    payout: { kind: row.payout_kind, amountMicros: BigInt(row.payout), currency: row.payout_currency },
-    currencyMultiplier: BigInt(row.multiplier),
-    secretSealed: row.conversion_secret_sealed,
-    dev: row.dev,
-    clickAtMs,
-    suspicious: row.suspicious,
-    pubUserId: row.pub_user_id,
-    erased: row.erased,
-    custom: row.custom ?? {},
-    conversion: bookingOf(row.conversion, false),
-    void: bookingOf(row.void, true),
-    bookings: row.bookings,
-    targets: row.targets ?? [],
-  };
-}
+const toClick = (row: ClickRow): ConvertedClick => ({
+  ...row,
+  payoutMicros: BigInt(row.payoutMicros),
+  currencyMultiplier: BigInt(row.currencyMultiplier),
+  conversion: row.conversion && toBooking(row.conversion),
+  void: row.void && toBooking(row.void),
+});
 
-type BookingContext = { lookup: Lookup; isVoid: boolean; clickAtMs: number };
-
-const toBooking = (row: BookingRow, { lookup, isVoid, clickAtMs }: BookingContext): Booking => ({
-  id: row.id,
-  event: lookup.event,
-  txnKey: lookup.txnKey,
-  isVoid,
-  givenMicros: row.given === null ? null : BigInt(row.given),
-  payoutMicros: BigInt(row.payout),
-  givenCurrency: row.given_currency,
-  unbilledMicros: BigInt(row.unbilled),
-  unbilledReason: row.unbilled_reason,
-  currency: row.currency,
-  isLoyalty: row.is_loyalty,
-  loyaltyMicros: BigInt(row.loyalty),
-  suspicious: row.suspicious,
-  countedIn: row.counted_in,
-  clickAtMs,
-  bookedAtMs: Math.round(row.booked_at),
+const toBooking = (row: BookingRow): Booking => ({
+  ...row,
+  givenMicros: row.givenMicros === null ? null : BigInt(row.givenMicros),
+  payoutMicros: BigInt(row.payoutMicros),
+  unbilledMicros: BigInt(row.unbilledMicros),
+  loyaltyMicros: BigInt(row.loyaltyMicros),
 });

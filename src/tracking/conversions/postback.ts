@@ -1,110 +1,121 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import { microsToNumber } from '../../platform/money.ts';
-import type { Booking } from './booking.ts';
-import type { ConvertedClick } from './find-clicks.ts';
+import type { EventType, SampleContext } from '../../webhooks/events.ts';
+import type { Booking } from '../bookings.ts';
 
-/** Fields of a postback. Amounts are in millionths, times in epoch milliseconds; null if the event has none. */
-export type Postback = {
-  /** Id of the reported or voided conversion, else of the paid event. */
-  id: string;
-  status: 'recorded' | 'void';
-  event: string;
-  txnId: string;
-  sessionId: string;
-  offerId: number;
-  campaignId: number;
-  advertiserName: string;
-  payoutMicros: bigint;
-  unbilledMicros: bigint;
-  unbilledReason: Booking['unbilledReason'];
-  currency: string;
-  isLoyalty: boolean;
-  loyaltyMicros: bigint;
-  clickAtMs: number | null;
-  conversionAtMs: number | null;
-  voidAtMs: number | null;
-  /** Time of the booking. */
-  atMs: number;
-  pubUserId: string | null;
-  suspicious: string | null;
-  /** Custom attributes of the fetch. */
-  custom: Readonly<Record<string, string>>;
-};
+/** Name of the webhook event for postbacks of bookings. */
+export const postbackEvent = 'conversion';
 
-/** Body of a postback (docs/guides/conversions.md#for-publishers). Pure function. */
-export function buildPostback(postback: Postback): Buffer {
-  const iso = (timeMs: number | null): string => (timeMs === null ? '' : new Date(timeMs).toISOString());
-  return Buffer.from(
-    JSON.stringify({
-      conversion_id: postback.id,
-      status: postback.status,
-      event: postback.event,
-      txn_id: postback.txnId,
-      offer_id: postback.offerId,
-      campaign_id: postback.campaignId,
-      advertiser_name: postback.advertiserName,
-      payout: microsToNumber(postback.payoutMicros),
-      unbilled: microsToNumber(postback.unbilledMicros),
-      unbilled_reason: postback.unbilledReason ?? '',
-      currency: postback.currency,
-      is_loyalty: postback.isLoyalty,
-      loyalty_amount: microsToNumber(postback.loyaltyMicros),
-      click_time: iso(postback.clickAtMs),
-      conversion_time: iso(postback.conversionAtMs),
-      void_time: iso(postback.voidAtMs),
-      timestamp: iso(postback.atMs),
-      session_id: postback.sessionId,
-      pub_user_id: postback.pubUserId ?? '',
-      suspicious: postback.suspicious ?? '',
-      payload: postback.custom,
-    }),
-  );
-}
+const payload = Type.Object({
+  conversion_id: Type.String({ description: 'Of the conversion, or of the paid click or impression.' }),
+  status: Type.Union([Type.Literal('recorded'), Type.Literal('void')]),
+  event: Type.String({ description: '`click`, `impression`, or the event that the advertiser reports.' }),
+  txn_id: Type.String(),
+  offer_id: Type.Integer(),
+  campaign_id: Type.Integer(),
+  advertiser_name: Type.String(),
+  payout: Type.Number(),
+  unbilled: Type.Number({
+    description: 'What it would have paid; then `payout` is 0.',
+  }),
+  unbilled_reason: Type.String({
+    description: 'Why it is unbilled: `budget`, or `currency` (no exchange rate); empty where `unbilled` is 0.',
+  }),
+  currency: Type.String(),
+  is_loyalty: Type.Boolean(),
+  loyalty_amount: Type.Number(),
+  click_time: Type.String({ description: 'A time; empty for an impression.' }),
+  conversion_time: Type.String({ description: 'A time; empty for a click or an impression.' }),
+  void_time: Type.String({ description: 'A time, or empty where nothing was voided.' }),
+  timestamp: Type.String({ format: 'date-time', description: 'When it was booked.' }),
+  session_id: Type.String({ format: 'uuid' }),
+  pub_user_id: Type.String(),
+  suspicious: Type.String(),
+  payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The custom attributes of the fetch.' }),
+});
 
-/** Parts of a booking's click that postbacks contain. */
+/** Body of a postback (docs/guides/conversions.md#for-publishers). */
+type Postback = Static<typeof payload>;
+
+/** Text of a time in epoch milliseconds; empty for null. */
+export const isoOrEmpty = (timeMs: number | null): string => (timeMs === null ? '' : new Date(timeMs).toISOString());
+
+/** Returns the bytes of a postback. */
+export const encodePostback = (postback: Postback): Buffer => Buffer.from(JSON.stringify(postback));
+
+/** Data of a booking's click that its postback contains. */
 type PostedClick = {
-  sessionId: string;
-  offerId: number;
-  campaignId: number;
   advertiserName: string;
   pubUserId: string | null;
-  custom: ConvertedClick['custom'];
+  custom: Readonly<Record<string, string>>;
+  /** Conversion that a void reverses. */
   conversion: Booking | null;
 };
 
-/** A row of the ledger with its click. */
-export type PostedBooking = {
-  click: PostedClick;
-  booking: Booking;
-  txnId: string;
-};
-
 /**
- * Body of the postback of a booking. A void has the id and time of the conversion that it reverses, negative amounts,
- * and its own time.
+ * Postback of a booking. A void has the id and time of the conversion that it reverses, negative amounts, and its own
+ * time.
  */
-export function bookingPostback({ click, booking, txnId }: PostedBooking): Buffer {
-  const voided = booking.isVoid ? click.conversion : null;
-  return buildPostback({
-    id: voided?.id ?? booking.id,
+export function bookingPostback(booking: Booking, click: PostedClick): Buffer {
+  const conversion = (booking.isVoid ? click.conversion : null) ?? booking;
+  return encodePostback({
+    conversion_id: conversion.id,
     status: booking.isVoid ? 'void' : 'recorded',
     event: booking.event,
-    txnId,
-    sessionId: click.sessionId,
-    offerId: click.offerId,
-    campaignId: click.campaignId,
-    advertiserName: click.advertiserName,
-    payoutMicros: booking.payoutMicros,
-    unbilledMicros: booking.unbilledMicros,
-    unbilledReason: booking.unbilledReason,
+    txn_id: booking.txnId ?? '',
+    offer_id: booking.offerId,
+    campaign_id: booking.campaignId,
+    advertiser_name: click.advertiserName,
+    payout: microsToNumber(booking.payoutMicros),
+    unbilled: microsToNumber(booking.unbilledMicros),
+    unbilled_reason: booking.unbilledReason ?? '',
     currency: booking.currency,
-    isLoyalty: booking.isLoyalty,
-    loyaltyMicros: booking.loyaltyMicros,
-    clickAtMs: booking.clickAtMs,
-    conversionAtMs: voided?.bookedAtMs ?? booking.bookedAtMs,
-    voidAtMs: booking.isVoid ? booking.bookedAtMs : null,
-    atMs: booking.bookedAtMs,
-    pubUserId: click.pubUserId,
-    suspicious: booking.suspicious,
-    custom: click.custom,
+    is_loyalty: booking.isLoyalty,
+    loyalty_amount: microsToNumber(booking.loyaltyMicros),
+    click_time: isoOrEmpty(booking.clickAtMs),
+    conversion_time: isoOrEmpty(conversion.bookedAtMs),
+    void_time: isoOrEmpty(booking.isVoid ? booking.bookedAtMs : null),
+    timestamp: isoOrEmpty(booking.bookedAtMs),
+    session_id: booking.sessionId,
+    pub_user_id: click.pubUserId ?? '',
+    suspicious: booking.suspicious ?? '',
+    payload: click.custom,
   });
 }
+
+const buildSample = ({ nowMs }: SampleContext): Buffer =>
+  encodePostback({
+    conversion_id: firstUuid7At(nowMs),
+    status: 'recorded',
+    event: 'conversion',
+    txn_id: 'test-transaction',
+    offer_id: 1,
+    campaign_id: 1,
+    advertiser_name: 'Example Advertiser',
+    payout: 1.5,
+    unbilled: 0,
+    unbilled_reason: '',
+    currency: 'USD',
+    is_loyalty: true,
+    loyalty_amount: 150,
+    click_time: isoOrEmpty(nowMs),
+    conversion_time: isoOrEmpty(nowMs),
+    void_time: '',
+    timestamp: isoOrEmpty(nowMs),
+    session_id: firstUuid7At(nowMs),
+    pub_user_id: 'test-user',
+    suspicious: '',
+    payload: { subid: 'test' },
+  });
+
+/** Postback of a conversion (docs/reference/tracking-and-conversions.md#conversions). */
+export const conversionEvent: EventType = {
+  name: postbackEvent,
+  title: 'Postback',
+  description:
+    'Sent when a click is paid or an advertiser reports a conversion, and for paid impressions if the publisher ' +
+    'wants them. The URL may hold macros such as {payout} or any custom key.',
+  payload,
+  sample: buildSample,
+};

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import { dayMs, hourMs } from '../../../src/platform/lib/time.ts';
-import { conversionEvent } from '../../../src/tracking/conversions/event-type.ts';
+import { conversionEvent } from '../../../src/tracking/conversions/postback.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
 import { call, type ShownOffer, showOffer } from '../journey.ts';
