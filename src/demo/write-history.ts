@@ -4,6 +4,7 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
 import { hasSessions, insertSessions } from '../offers/sessions.ts';
+import { perksOf } from '../perks/confirmed-perk.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
 import { markWrapped, type UspSession } from '../perks/usp-sessions.ts';
 import { type Executor, type Transaction, transaction } from '../platform/db/pool.ts';
@@ -91,7 +92,7 @@ async function writeConfirmed(
     sessionId: session.id,
     pubUserId: session.pubUserId,
     dev: false,
-    payload: () => buildUspPayload(session, selected, context),
+    payload: () => buildUspPayload(session, perksOf(session, selected, context)),
     nowMs,
   });
   for (const chunk of chunksOf(wrapped.map(toDelivery))) await recordPastDeliveries(executor, chunk);

@@ -6,19 +6,6 @@ import { createUserKeys } from '../platform/security/user-key.ts';
 import { allPublishers, type Reader } from './addresses.ts';
 import { contentContext, insertMessages, type MessageContent, type NewMessage } from './store.ts';
 
-type Payload = {
-  body: {
-    campaigns: {
-      title: string;
-      short_headline: string;
-      description: string;
-      advertiser_name: string;
-      click_url: string;
-      coupon?: MessagePerk['coupon'];
-    }[];
-  };
-};
-
 type Peppers = { userPepper: string; earlierPeppers: readonly string[] };
 
 export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBox; config: Peppers }): PerkMessages {
@@ -41,27 +28,15 @@ export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBo
     };
   };
   return {
-    add: async (executor, sessions) => {
-      const messages = sessions.flatMap(({ id: sessionId, pubUserId, payload, ...rest }) => {
-        const perks = perksOf(JSON.parse(payload().toString()) as Payload);
-        if (perks.length === 0 || pubUserId === null) return [];
-        return [toMessage({ sessionId, pubUserId, ...rest }, perks, null)];
-      });
-      if (messages.length > 0) await insertMessages(executor, messages);
-    },
+    add: (executor, messages) =>
+      insertMessages(
+        executor,
+        messages.map(({ perks, ...to }) => toMessage(to, perks, null)),
+      ),
     remind: (executor, { offerId, endsAtMs, ...to }) =>
       insertMessages(executor, [toMessage(to, [], { offerId, endsAtMs })]),
   };
 }
-
-const perksOf = ({ body }: Payload): MessagePerk[] =>
-  body.campaigns.map(({ title, short_headline, description, advertiser_name: advertiser, click_url: url, coupon }) => ({
-    title: title || short_headline,
-    description,
-    advertiser,
-    url,
-    coupon,
-  }));
 
 /** Keys by which an address may be suppressed: for the publisher, the current key first, and for all publishers. */
 export type ReaderKeys = (

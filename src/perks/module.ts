@@ -9,7 +9,7 @@ import type { Platform } from '../platform/module.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Tracking } from '../tracking/module.ts';
 import type { Webhooks } from '../webhooks/module.ts';
-import type { FindSavedPerk, PerkMessages } from './perk-messages.ts';
+import { type FindSavedPerk, type PerkMessages, toMessagePerk } from './perk-messages.ts';
 import { countPerkStages } from './usp/funnel.ts';
 import { uspRoutes } from './usp/routes.ts';
 import { uspSelection } from './usp-selection.ts';
@@ -82,9 +82,7 @@ function createSavedPerkFinder(deps: WalletDeps): FindSavedPerk {
     if (savedOffer === undefined || offer === undefined) return null;
     const endsAtMs = savedUntilMs(offer, savedOffer.coupon);
     if (endsAtMs === null) return null;
-    const { title, short_headline, description, advertiser_name: advertiser, click_url: url } = savedOffer.view;
-    const texts = { title: title || short_headline, description, advertiser, url };
-    const coupon = savedOffer.coupon ?? undefined;
-    return { perk: { ...texts, coupon, endsAt: new Date(endsAtMs).toISOString() }, endsAtMs };
+    const perk = toMessagePerk(savedOffer.view, savedOffer.coupon ?? undefined);
+    return { perk: { ...perk, endsAt: new Date(endsAtMs).toISOString() }, endsAtMs };
   };
 }

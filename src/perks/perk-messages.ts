@@ -1,4 +1,5 @@
 import type { Coupon } from '../coupons/coupon.ts';
+import type { OfferView } from '../offers/offer-view.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { Recipient } from './recipient.ts';
 
@@ -14,6 +15,15 @@ export type MessagePerk = {
   /** End of the offer (ISO 8601), in a reminder. */
   endsAt?: string;
 };
+
+/** Returns a perk for a message. */
+export const toMessagePerk = (view: OfferView, coupon: Coupon | undefined): MessagePerk => ({
+  title: view.title || view.short_headline,
+  description: view.description,
+  advertiser: view.advertiser_name,
+  url: view.click_url,
+  coupon,
+});
 
 /** A saved offer in a reminder. */
 type SavedPerk = { perk: MessagePerk; endsAtMs: number };
@@ -36,17 +46,10 @@ export type Addressed = {
 /** A saved offer with its end. */
 export type Reminder = { offerId: number; endsAtMs: number };
 
-/** A wrapped session whose user requested the e-mail. `payload` is that of its webhook. */
-type MailedSession = Omit<Addressed, 'sessionId' | 'pubUserId'> & {
-  id: string;
-  pubUserId: string | null;
-  payload: () => Buffer;
-};
-
 /** Messages to users about their perks; a contribution of one module. */
 export type PerkMessages = {
-  /** Stores messages in the transaction of their wraps, unless there are no perks, or the publisher sends none. */
-  add: (executor: Executor, sessions: readonly MailedSession[]) => Promise<void>;
+  /** Stores messages with confirmed perks in the transaction of their wraps, unless the publisher sends none. */
+  add: (executor: Executor, messages: readonly (Addressed & { perks: MessagePerk[] })[]) => Promise<void>;
   /** Stores the reminder of a saved offer if its publisher sends reminders. */
   remind: (executor: Executor, saved: Addressed & Reminder) => Promise<void>;
 };

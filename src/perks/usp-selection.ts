@@ -1,15 +1,10 @@
 import { Type } from '@sinclair/typebox';
-import { blankOffer } from '../catalog/blank-offer.ts';
 import { eachBeacon } from '../catalog/event-kinds.ts';
-import { localise } from '../catalog/translations.ts';
-import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { couponSchema } from '../coupons/coupon.ts';
-import { buildOfferView, fillCopy, type MacroValues, withOldOfferNames } from '../offers/offer-view.ts';
-import { wantedOf } from '../platform/i18n/reader.ts';
+import { withOldOfferNames } from '../offers/offer-view.ts';
 import { firstUuid7At } from '../platform/lib/uuid7.ts';
-import type { TokenClaims } from '../platform/security/tracking-token.ts';
 import type { EventType, SampleContext } from '../webhooks/events.ts';
-import type { SessionCoupons } from './offer-coupons.ts';
+import { type ConfirmedPerk, perksOf } from './confirmed-perk.ts';
 import { sampleOffer, sampleUserId } from './sample-offer.ts';
 
 const text = (description?: string) => Type.String(description === undefined ? {} : { description });
@@ -109,90 +104,43 @@ function buildSample({ publisher, publicUrl, nowMs }: SampleContext): Buffer {
     language: 'en',
     dev: false,
   };
-  const context = {
-    publisher,
-    offers: new Map([[offer.id, offer]]),
-    tokens: { mint: () => 'test' },
-    publicUrl,
-  };
-  return buildUspPayload(session, [campaignId], context);
+  const context = { publisher, offers: new Map([[offer.id, offer]]), tokens: { mint: () => 'test' }, publicUrl };
+  return buildUspPayload(session, perksOf(session, [campaignId], context));
 }
 
-type TokenMinter = { mint: (claims: TokenClaims) => string };
-
-/** Data for the payload in addition to the session. */
-export type PayloadContext = {
-  publisher: Publisher;
-  offers: Snapshot['offers'];
-  tokens: TokenMinter;
-  /** Origin of every URL. */
-  publicUrl: string;
-  /** Codes that were given; default: none. */
-  coupons?: SessionCoupons;
-};
-
-/** Parts of a session that the payload contains. */
+/** Parts of a session that the payload contains in addition to its perks. */
 type PayloadSession = {
   id: string;
   pubUserId: string | null;
-  offerIds: readonly number[];
-  campaignIds: readonly number[];
-  macros: MacroValues;
   language: string | null;
-  dev: boolean;
   experiments?: readonly { key: string; arm: string }[];
 };
 
 /**
- * Builds the payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the selected campaigns in the
- * order shown, with the texts, tokens and URLs of the fetch response. An empty selection is valid. Pure function. Add
- * new fields to the schema above as well, and to the type for receivers, `packages/client/src/webhook-events.ts`.
+ * Builds the payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the confirmed perks, with the
+ * texts, tokens and URLs of the fetch response. An empty selection is valid. Add new fields to the schema above and to
+ * the type for receivers, `packages/client/src/webhook-events.ts`.
  */
-export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
-  const selectedIds = new Set(selected);
-  const campaigns = session.campaignIds.flatMap((campaignId, index) =>
-    selectedIds.has(campaignId) ? [buildCampaign(session, campaignId, index, context)] : [],
-  );
+export function buildUspPayload(
+  { id, pubUserId, language, experiments = [] }: PayloadSession,
+  perks: readonly ConfirmedPerk[],
+): Buffer {
   const body = {
-    pub_user_id: session.pubUserId ?? '',
-    selected: campaigns.length > 0 ? 1 : 0,
-    session_id: session.id,
-    campaigns,
-    ...(session.experiments === undefined || session.experiments.length === 0
-      ? {}
-      : { experiments: session.experiments }),
+    pub_user_id: pubUserId ?? '',
+    selected: perks.length > 0 ? 1 : 0,
+    session_id: id,
+    campaigns: perks.map((perk) => campaignOf(perk, language !== null)),
+    ...(experiments.length > 0 && { experiments }),
   };
   return Buffer.from(JSON.stringify({ body }));
 }
 
-function buildCampaign(session: PayloadSession, campaignId: number, index: number, context: PayloadContext) {
-  const { publisher, offers, tokens, publicUrl, coupons } = context;
-  const offerId = session.offerIds[index] ?? 0;
-  // An offer that is no longer in the catalogue is sent with its ids and empty texts.
-  const catalogueOffer = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
-  const preferred = session.language === null ? publisher.language : wantedOf(session.language);
-  const offer = catalogueOffer.translations === null ? catalogueOffer : localise(catalogueOffer, preferred, publisher);
-  const claims = {
-    publisherId: publisher.id,
-    sessionId: session.id,
-    offerId,
-    campaignId,
-    position: index + 1,
-    dev: session.dev,
-  };
-  const copy = fillCopy(offer.copy, session.macros);
-  const view = buildOfferView({
-    offer,
-    publisher,
-    copy,
-    token: tokens.mint(claims),
-    hasUser: session.pubUserId !== null,
-    qrCode: '',
-    publicUrl,
-  });
+/** Campaign of the payload. `hasLanguage` is whether the fetch requested a language. */
+function campaignOf(perk: ConfirmedPerk, hasLanguage: boolean) {
+  const view = perk.view();
   return withOldOfferNames({
-    campaign_id: campaignId,
-    ...(session.language !== null && { language: view.language }),
+    campaign_id: perk.claims.campaignId,
+    ...(hasLanguage && { language: view.language }),
     advertiser_name: view.advertiser_name,
     title: view.title,
     short_headline: view.short_headline,
@@ -219,6 +167,6 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
     useraction_cta: view.useraction_cta,
     useraction_url: view.useraction_url,
     campaign: view.campaign,
-    ...(coupons?.has(campaignId) ? { coupon: coupons.get(campaignId) ?? null } : {}),
+    ...(perk.coupon !== undefined && { coupon: perk.coupon }),
   });
 }

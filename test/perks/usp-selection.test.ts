@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Campaign, Creative, Offer } from '../../src/catalog/types.ts';
+import { type PerkContext, type PerkSession, perksOf } from '../../src/perks/confirmed-perk.ts';
 import { buildUspPayload } from '../../src/perks/usp-selection.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
@@ -109,6 +110,9 @@ const catalogue = (...offers: Offer[]) => ({
 });
 const context = catalogue(offerOf(1), offerOf(2), offerOf(3));
 
+const payloadOf = (of: PerkSession, selected: readonly number[], shown: PerkContext): Buffer =>
+  buildUspPayload(of, perksOf(of, selected, shown));
+
 const parse = (bytes: Buffer) => JSON.parse(bytes.toString('utf8'));
 
 const creativeTypes = {
@@ -186,7 +190,7 @@ describe('the webhook payload', () => {
       }),
     ],
   ])('has every field of the interface with its type, for %s', (_what, offer) => {
-    const { body, ...rest } = parse(buildUspPayload(session, [10], catalogue(offer)));
+    const { body, ...rest } = parse(payloadOf(session, [10], catalogue(offer)));
     expect(rest).toEqual({});
     expectTypes(body, { pub_user_id: 'string', selected: 'integer', session_id: 'string', campaigns: 'array' });
     const [campaign] = body.campaigns;
@@ -200,7 +204,7 @@ describe('the webhook payload', () => {
   });
 
   test("contains the offer's texts", () => {
-    const [campaign] = parse(buildUspPayload(session, [20], context)).body.campaigns;
+    const [campaign] = parse(payloadOf(session, [20], context)).body.campaigns;
     const token = `1_${session.id}_2_20_2_false`;
     expect(campaign).toMatchObject({
       campaign_id: 20,
@@ -228,30 +232,30 @@ describe('the webhook payload', () => {
   });
 
   test('is valid with nothing selected', () => {
-    expect(parse(buildUspPayload(session, [], context))).toEqual({
+    expect(parse(payloadOf(session, [], context))).toEqual({
       body: { pub_user_id: 'u-1', selected: 0, session_id: session.id, campaigns: [] },
     });
   });
 
   test('sends an empty object as loyalty_requirements if the offer has none', () => {
-    const [campaign] = parse(buildUspPayload(session, [10], catalogue(offerOf(1, { loyaltyRequirements: '' })))).body
+    const [campaign] = parse(payloadOf(session, [10], catalogue(offerOf(1, { loyaltyRequirements: '' })))).body
       .campaigns;
     expect(campaign).toMatchObject({ loyalty_requirements: {}, loyaltyboost_requirements: {} });
   });
 
   test('marks the URLs of a dev session', () => {
-    const [campaign] = parse(buildUspPayload({ ...session, dev: true }, [10], context)).body.campaigns;
+    const [campaign] = parse(payloadOf({ ...session, dev: true }, [10], context)).body.campaigns;
     expect(campaign.click_url).toContain(`1_${session.id}_1_10_1_true`);
   });
 
   test('carries no QR code and no offerwall URL', () => {
-    const text = buildUspPayload(session, [10], context).toString();
+    const text = payloadOf(session, [10], context).toString();
     expect(text).not.toContain('qr_code_img');
     expect(text).not.toContain('offerwall_url');
   });
 
   test('keeps a selected offer that is no longer in the catalogue: its ids, working URLs and empty texts', () => {
-    const [gone, current] = parse(buildUspPayload(session, [10, 20], catalogue(offerOf(2)))).body.campaigns;
+    const [gone, current] = parse(payloadOf(session, [10, 20], catalogue(offerOf(2)))).body.campaigns;
     expectTypes(gone, campaignTypes);
     expect(gone).toMatchObject({
       campaign_id: 10,
@@ -275,7 +279,7 @@ describe('the webhook payload', () => {
   test('lists any selection in the order shown, without offers that were not shown', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom<number>(10, 20, 30, 40)), (selected) => {
-        const { body } = parse(buildUspPayload(session, selected, context));
+        const { body } = parse(payloadOf(session, selected, context));
         const expected = [10, 20, 30].filter((id) => selected.includes(id));
         expect(body.campaigns.map((campaign: { campaign_id: number }) => campaign.campaign_id)).toEqual(expected);
         expect(body.selected).toBe(expected.length > 0 ? 1 : 0);

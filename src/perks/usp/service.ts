@@ -16,8 +16,9 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
-import { findSessionCoupons, giveAtWrap, holdSelected, type SessionCoupons } from '../offer-coupons.ts';
-import type { PerkMessages } from '../perk-messages.ts';
+import { type ConfirmedPerk, type PerkContext, perksOf } from '../confirmed-perk.ts';
+import { findCoupons, giveAtWrap, holdSelected } from '../offer-coupons.ts';
+import { type PerkMessages, toMessagePerk } from '../perk-messages.ts';
 import type { Recipient } from '../recipient.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {
@@ -106,13 +107,15 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     return session;
   }
 
+  const perksIn = (session: UspSession, selected: readonly number[], { caller }: UspCall): ConfirmedPerk[] =>
+    perksOf(session, selected, contextOf(written, caller));
+
   /** View of a session, with its codes once it is wrapped. */
-  async function view(session: UspSession, { caller }: UspCall): Promise<SessionData> {
-    const context = { coupons: written.coupons, offers: caller.snapshot.offers };
-    const selection = { session, selected: session.selected };
-    const isGiven = session.wrappedAt !== null && hasCodes({ session, caller });
-    const coupons = isGiven ? await failFast(() => findSessionCoupons(pool, context, selection, now())) : noCoupons;
-    return viewOf(session, now(), coupons);
+  async function view(session: UspSession, call: UspCall): Promise<SessionData> {
+    if (session.wrappedAt === null) return viewOf(session, now());
+    const perks = perksIn(session, session.selected, call);
+    await failFast(() => findCoupons(pool, written.coupons, { session, perks }, now()));
+    return viewOf(session, now(), perks);
   }
 
   const get = async (call: UspCall): Promise<SessionData> => view(await find(call), call);
@@ -124,10 +127,10 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     if (isExpired(session, now())) throw new AppError('session_expired');
     const selected = await failFast(() => changeSelection(pool, session, requestedChange));
     if (selected === null) throw new AppError('session_wrapped');
-    const context = { coupons: written.coupons, offers: call.caller.snapshot.offers };
-    if (hasCodes({ session, caller: call.caller }))
-      await failFast(() => holdSelected(pool, context, session, requestedChange, now()));
-    return viewOf({ ...session, selected }, now(), noCoupons);
+    const toHold = { session, perks: perksIn(session, requestedChange.selected, call) };
+    const toRelease = { session, perks: perksIn(session, requestedChange.unselected, call) };
+    await failFast(() => holdSelected(pool, written.coupons, { selected: toHold, unselected: toRelease }, now()));
+    return viewOf({ ...session, selected }, now());
   }
 
   async function wrap(call: UspCall, changeOf: ChangeOf, recipient: Recipient | null): Promise<SessionData> {
@@ -138,7 +141,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     if (requestedChange.selected.length + requestedChange.unselected.length > 0)
       await failFast(() => changeSelection(pool, session, requestedChange));
     const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace, recipient });
-    return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.coupons);
+    return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.perks);
   }
 
   return { get, change, wrap };
@@ -151,11 +154,15 @@ const isWithin = ({ placement, campaignIds }: UspSession, { campaigns, placement
 
 const isExpired = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 
-function viewOf(session: UspSession, nowMs: number, coupons: SessionCoupons) {
+/** `perks` are those of a wrapped session. */
+function viewOf(session: UspSession, nowMs: number, perks: readonly ConfirmedPerk[] = []) {
   const { id, pubUserId, campaignIds, wrappedAt } = session;
   const selected = new Set(session.selected);
   const status: 'open' | 'wrapped' | 'expired' =
     wrappedAt !== null ? 'wrapped' : isExpired(session, nowMs) ? 'expired' : 'open';
+  const campaigns = perks.flatMap(({ claims, coupon }) =>
+    coupon === undefined ? [] : [{ campaign_id: claims.campaignId, coupon }],
+  );
   return {
     session_id: id,
     pub_user_id: pubUserId ?? '',
@@ -163,9 +170,7 @@ function viewOf(session: UspSession, nowMs: number, coupons: SessionCoupons) {
     selected: campaignIds.filter((campaignId) => selected.has(campaignId)),
     unselected: campaignIds.filter((campaignId) => !selected.has(campaignId)),
     wrapped_at: wrappedAt?.toISOString() ?? null,
-    ...(coupons.size === 0
-      ? {}
-      : { campaigns: [...coupons].map(([campaignId, coupon]) => ({ campaign_id: campaignId, coupon })) }),
+    ...(campaigns.length > 0 && { campaigns }),
   };
 }
 
@@ -179,84 +184,63 @@ type Wrap = {
   recipient: Recipient | null;
 };
 
+/** A wrap that was the first of its session, which is wrapped now, and its perks. */
+type Confirmation = Wrap & { perks: readonly ConfirmedPerk[] };
+
 /**
  * Wraps sessions, stores their selections for the reports, and enqueues their webhooks, all in one transaction.
- * @returns for each the wrapped session with its codes, or null if another call was first
+ * @returns for each the wrapped session with its perks, or null if another call was first
  */
-async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapResult | null)[]> {
+async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(Confirmation | null)[]> {
   const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
-  const { wrapped: selections, coupons } = await transaction(deps.pool, async (executor) => {
+  const confirmations = await transaction(deps.pool, async (executor) => {
     const wrapped = await markWrapped(executor, firstBySession);
-    const done = firstBySession.flatMap((item) => {
-      const selected = wrapped.get(item.session.id);
-      return selected === undefined ? [] : [{ selected, ...item }];
-    });
+    const byWrap = new Map<Wrap, Confirmation>();
+    for (const wrap of firstBySession) {
+      const selected = wrapped.get(wrap.session.id);
+      if (selected === undefined) continue;
+      const session = { ...wrap.session, selected, wrappedAt: new Date(wrap.nowMs) };
+      byWrap.set(wrap, { ...wrap, session, perks: perksOf(session, selected, contextOf(deps, wrap.caller)) });
+    }
+    const done = [...byWrap.values()];
     const events = done.flatMap(selectionEvents);
     if (events.length > 0) await insertEvents(executor, events);
     executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
-    const withCodes = done.filter(hasCodes);
-    const coupons =
-      withCodes.length === 0
-        ? new Map<string, SessionCoupons>()
-        : await giveAtWrap(
-            executor,
-            withCodes.map((item) => ({ ...item, coupons: deps.coupons, offers: item.caller.snapshot.offers })),
-          );
-    await enqueue(
-      executor,
-      done.map((item) => toWebhook(deps, item, coupons.get(item.session.id) ?? noCoupons)),
-    );
-    const mailed = done.flatMap(({ recipient, ...item }) => {
-      const payload = (): Buffer => payloadOf(deps, item, coupons.get(item.session.id));
-      return recipient === null || item.session.dev ? [] : [{ ...item.session, recipient, payload, nowMs: item.nowMs }];
-    });
-    if (mailed.length > 0) await deps.messages?.add(executor, mailed);
-    return { wrapped, coupons };
+    await giveAtWrap(executor, deps.coupons, done);
+    await enqueue(executor, done.map(toWebhook));
+    const messages = done.flatMap(toMessage);
+    if (messages.length > 0) await deps.messages?.add(executor, messages);
+    return byWrap;
   });
-  return items.map((item) => {
-    const selected = firstBySession.includes(item) ? selections.get(item.session.id) : undefined;
-    if (selected === undefined) return null;
-    const session = { ...item.session, selected, wrappedAt: new Date(item.nowMs) };
-    return { session, coupons: coupons.get(session.id) ?? noCoupons };
-  });
+  return items.map((item) => confirmations.get(item) ?? null);
 }
 
-/** Whether the session showed an offer with codes. */
-const hasCodes = ({ session, caller: { snapshot } }: { session: UspSession; caller: Caller }): boolean =>
-  session.offerIds.some((id) => (snapshot.offers.get(id)?.coupon ?? null) !== null);
-
-const noCoupons: SessionCoupons = new Map();
-
-type WrapResult = { session: UspSession; coupons: SessionCoupons };
-
-type WrappedSession = { session: UspSession; caller: Caller; selected: readonly number[] };
-
-type Wrapped = Wrap & WrappedSession;
-
-function toWebhook(deps: WrapDeps, item: Wrapped, coupons: SessionCoupons): OutboxEvent {
-  const { session, nowMs, trace } = item;
-  const { id: sessionId, publisherId, pubUserId, dev } = session;
-  const payload = (): Buffer => payloadOf(deps, item, coupons);
-  const traceparent = trace?.traceparent ?? null;
-  return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs, traceparent };
-}
-
-function payloadOf(
-  { tokens, config }: WrapDeps,
-  { session, selected, caller: { publisher, snapshot } }: WrappedSession,
-  coupons: SessionCoupons = noCoupons,
-): Buffer {
-  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl, coupons };
-  return buildUspPayload(session, selected, context);
-}
+const contextOf = ({ tokens, config }: WrapDeps, { publisher, snapshot }: Caller): PerkContext => ({
+  publisher,
+  offers: snapshot.offers,
+  tokens,
+  publicUrl: config.publicUrl,
+});
 
 /** Events of the selected perks, for the reports. */
-function selectionEvents({ session, selected, nowMs }: Wrapped): PerkEvent[] {
-  const { id: sessionId, publisherId, offerIds, campaignIds, dev } = session;
-  if (dev) return [];
-  return campaignIds.flatMap((campaignId, index) => {
-    const offerId = offerIds[index] as number;
-    const claims = { publisherId, sessionId, offerId, campaignId, position: index + 1, dev };
-    return selected.includes(campaignId) ? [perkEvent('selection', claims, nowMs)] : [];
-  });
+const selectionEvents = ({ session, perks, nowMs }: Confirmation): PerkEvent[] =>
+  session.dev ? [] : perks.map(({ claims }) => perkEvent('selection', claims, nowMs));
+
+const toWebhook = ({ session, perks, nowMs, trace }: Confirmation): OutboxEvent => ({
+  publisherId: session.publisherId,
+  event: uspSelection.name,
+  sessionId: session.id,
+  pubUserId: session.pubUserId,
+  dev: session.dev,
+  payload: () => buildUspPayload(session, perks),
+  nowMs,
+  traceparent: trace?.traceparent ?? null,
+});
+
+/** Message to the user, if the call requests one and there are perks. */
+function toMessage({ session, perks, recipient, nowMs }: Confirmation) {
+  const { id: sessionId, publisherId, pubUserId, dev } = session;
+  if (recipient === null || dev || pubUserId === null || perks.length === 0) return [];
+  const messagePerks = perks.map(({ view, coupon }) => toMessagePerk(view(), coupon));
+  return [{ sessionId, publisherId, pubUserId, recipient, nowMs, perks: messagePerks }];
 }

@@ -1,22 +1,14 @@
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isKnownTo, isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
-import { localise } from '../../catalog/translations.ts';
 import type { Config } from '../../config.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import {
-  buildOfferView,
-  clickUrl,
-  fillCopy,
-  type OfferView,
-  offerAt,
-  sharedCouponOf,
-} from '../../offers/offer-view.ts';
+import { clickUrl, type OfferView, offerAt, sharedCouponOf } from '../../offers/offer-view.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { wantedOf } from '../../platform/i18n/reader.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
+import { renderShown } from '../confirmed-perk.ts';
 import type { WalletItem } from '../wallet-items.ts';
 
 /**
@@ -55,18 +47,14 @@ export function createSavedOffers({
       const catalogueOffer = offers.get(offerId);
       const publisher = publishers.get(publisherId);
       if (catalogueOffer === undefined || publisher === undefined || !isKnownTo(catalogueOffer, publisherId)) return [];
-      const offer = localise(
-        offerAt(catalogueOffer, now()),
-        item.language === null ? publisher.language : wantedOf(item.language),
-        publisher,
-      );
+      const offer = offerAt(catalogueOffer, now());
       const qrClaims: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const sessionClaims = { ...qrClaims, sessionId, position };
       // Clicks belong to the session of the save while its token is valid; later to no session, like those of a QR
       // code.
       const token = tokens.mint(checkToken(sessionClaims, now(), eventKinds.click.token) ? sessionClaims : qrClaims);
-      const copy = fillCopy(offer.copy, item.macros);
-      const view = buildOfferView({ offer, publisher, copy, token, hasUser: true, qrCode: '', publicUrl });
+      const { language, macros } = item;
+      const view = renderShown(offer, { publisher, language, macros, token, hasUser: true, publicUrl });
       return [
         {
           item,

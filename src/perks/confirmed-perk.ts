@@ -1,0 +1,82 @@
+import { blankOffer } from '../catalog/blank-offer.ts';
+import { localise } from '../catalog/translations.ts';
+import type { Offer, Publisher, Snapshot } from '../catalog/types.ts';
+import type { Coupon } from '../coupons/coupon.ts';
+import { buildOfferView, fillCopy, type MacroValues, type OfferView } from '../offers/offer-view.ts';
+import { wantedOf } from '../platform/i18n/reader.ts';
+import type { TokenClaims } from '../platform/security/tracking-token.ts';
+
+/** A selected offer of a session. The webhook, the message and the response of a wrap are views of it. */
+export type ConfirmedPerk = {
+  /** Claims of its tracking token and of its event. */
+  claims: TokenClaims & { sessionId: string };
+  /** Offer of the catalogue; null if it was removed. */
+  offer: Offer | null;
+  /** The user's code; null if none was left, undefined if the offer has no codes. */
+  coupon: Coupon | undefined;
+  /** Returns the offer as the user saw it, which is rendered once. */
+  view: () => OfferView;
+};
+
+/** Parts of a session that its perks depend on. */
+export type PerkSession = {
+  id: string;
+  pubUserId: string | null;
+  /** Ids in the order shown, at the same positions as `campaignIds`. */
+  offerIds: readonly number[];
+  campaignIds: readonly number[];
+  macros: MacroValues;
+  language: string | null;
+  dev: boolean;
+};
+
+export type PerkContext = {
+  publisher: Publisher;
+  offers: Snapshot['offers'];
+  tokens: { mint: (claims: TokenClaims) => string };
+  /** Origin of every URL. */
+  publicUrl: string;
+};
+
+/** Returns the perks of selected campaigns in the order shown, without codes. Campaigns not shown are ignored. */
+export const perksOf = (
+  session: PerkSession,
+  selected: readonly number[],
+  { publisher, offers, tokens, publicUrl }: PerkContext,
+): ConfirmedPerk[] =>
+  session.campaignIds.flatMap((campaignId, index) => {
+    if (!selected.includes(campaignId)) return [];
+    const { id: sessionId, dev } = session;
+    const offerId = session.offerIds[index] ?? 0;
+    const claims = { publisherId: publisher.id, sessionId, offerId, campaignId, position: index + 1, dev };
+    const offer = offers.get(offerId) ?? null;
+    let view: OfferView | null = null;
+    const render = (): OfferView =>
+      renderShown(offer ?? blankOffer(offerId, campaignId, publisher.id), {
+        ...session,
+        publisher,
+        publicUrl,
+        token: tokens.mint(claims),
+        hasUser: session.pubUserId !== null,
+      });
+    return [{ claims, offer, coupon: undefined, view: () => (view ??= render()) }];
+  });
+
+type ShownContext = {
+  publisher: Publisher;
+  /** Language tags that the fetch requested, separated by commas; null for none. */
+  language: string | null;
+  macros: MacroValues;
+  token: string;
+  hasUser: boolean;
+  publicUrl: string;
+};
+
+/** Renders an offer with the texts of its fetch, without its QR code. */
+export function renderShown(offer: Offer, context: ShownContext): OfferView {
+  const { publisher, language, macros, token, hasUser, publicUrl } = context;
+  const preferred = language === null ? publisher.language : wantedOf(language);
+  const localised = offer.translations === null ? offer : localise(offer, preferred, publisher);
+  const copy = fillCopy(localised.copy, macros);
+  return buildOfferView({ offer: localised, publisher, copy, token, hasUser, qrCode: '', publicUrl });
+}
