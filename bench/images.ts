@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import sharp from 'sharp';
-import { saveOriginal } from '../src/catalog/image-storage.ts';
+import { saveOriginal } from '../src/catalog-admin/images.ts';
 import { getRequest, type LoadOptions, type LoadResult } from './load.ts';
 import type { ReportRow } from './report.ts';
 

@@ -1,6 +1,6 @@
 import { accountCommands } from './accounts/commands.ts';
 import { audienceCommands } from './audiences/commands.ts';
-import { catalogueCommands } from './catalog/commands.ts';
+import { catalogueCommands } from './catalog-admin/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';

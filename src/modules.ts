@@ -5,6 +5,7 @@ import { createAudiences } from './audiences/module.ts';
 import { createBrowser } from './browser/module.ts';
 import { createBudgets } from './budgets/module.ts';
 import { createCatalog } from './catalog/module.ts';
+import { createCatalogAdmin } from './catalog-admin/module.ts';
 import { createCoupons } from './coupons/module.ts';
 import { createDashboard } from './dashboard/module.ts';
 import { buildIndex } from './decision/build-index.ts';
@@ -50,7 +51,8 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   };
   const platform = add(await createPlatform(options));
   const catalog = add(await createCatalog({ platform, buildIndex }));
-  const accounts = add(createAccounts({ platform, catalog }));
+  const catalogAdmin = add(createCatalogAdmin({ platform, catalog }));
+  const accounts = add(createAccounts({ platform, catalog, catalogAdmin }));
   const audiences = add(createAudiences({ platform, catalog }));
   // Events are stored when they are acknowledged, unless an event log takes them first.
   let eventsStoredUntil = options.now;
@@ -58,9 +60,9 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const learning = add(createLearning({ platform, catalog }));
   const budgets = add(createBudgets({ platform, catalog, learning, eventsStoredUntil }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
-  const drafts = add(createDrafts({ platform, catalog, webhooks }));
+  const drafts = add(createDrafts({ platform, catalog, catalogAdmin, webhooks }));
   const reports = add(createReports({ platform, catalog, accounts }));
-  const experiments = add(createExperiments({ platform, catalog }));
+  const experiments = add(createExperiments({ platform, catalog, catalogAdmin }));
   add(createSources({ platform, catalog, audiences, experiments }));
   const coupons = add(createCoupons({ platform, catalog }));
   const browser = add(createBrowser({ platform }));
@@ -82,7 +84,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const tracking = add(
     createTracking({ platform, catalog, learning, budgets, webhooks, reports, coupons, offers, eventsStoredUntil }),
   );
-  add(createLandingPages({ platform, catalog, webhooks }));
+  add(createLandingPages({ platform, catalog, catalogAdmin, webhooks }));
   const alerts = add(
     createAlerts({
       platform,
@@ -101,13 +103,14 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
     createPerks({ platform, catalog, accounts, webhooks, reports, experiments, coupons, offers, tracking }),
   );
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
-  add(createAdvertisers({ platform, catalog, accounts, drafts, reports, tracking }));
+  add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
   add(createReference({ platform, catalog, webhooks }));
-  if (demo) add(createDemo({ platform, catalog, accounts, webhooks, offers, tracking, perks }));
+  if (demo) add(createDemo({ platform, catalog, catalogAdmin, accounts, webhooks, offers, tracking, perks }));
   add(
     createDashboard({
       platform,
       catalog,
+      catalogAdmin,
       accounts,
       learning,
       webhooks,

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { OidcSetting } from '../config/oidc.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
@@ -31,17 +32,19 @@ import { rolesOf } from './roles.ts';
 import { createSessionCheck } from './sessions.ts';
 import { syslogJob } from './syslog/job.ts';
 
+type AccountsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin };
+
 export type Accounts = ReturnType<typeof createAccounts>;
 
 /** Who may do what: users with their sessions and sign-in, keys, and the audit log. */
-export function createAccounts({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
+export function createAccounts({ platform, catalog, catalogAdmin }: AccountsDeps) {
   const { config, pool, mailer, failures, geo, logger, secretBox, now } = platform.deps;
   const { store } = catalog;
   const uses = createKeyUses(pool, now);
   const auth = createKeyAuthenticator(store, now, uses);
   const deps = { pool, catalog: store, config, secretBox, mailer, failures, geo, logger, now };
   const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
-  const revert = createRevert(catalog.revertible);
+  const revert = createRevert(catalogAdmin.revertible);
   const host = new URL(config.publicUrl).hostname;
   const { auditSyslog: setting } = config;
   const syslogJobs = setting === null ? [] : [syslogJob({ pool, setting, host })];

@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { Drafts } from '../drafts/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
@@ -22,6 +23,7 @@ import { reportRoute } from './routes.ts';
 type AdvertisersDeps = {
   platform: Platform;
   catalog: Catalog;
+  catalogAdmin: CatalogAdmin;
   accounts: Accounts;
   drafts: Drafts;
   reports: Reports;
@@ -29,8 +31,9 @@ type AdvertisersDeps = {
 };
 
 /** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
-export function createAdvertisers({ platform, catalog, drafts, reports, tracking }: AdvertisersDeps) {
-  const { kinds, store } = catalog;
+export function createAdvertisers({ platform, catalog, catalogAdmin, drafts, reports, tracking }: AdvertisersDeps) {
+  const { kinds } = catalogAdmin;
+  const { store } = catalog;
   return {
     name: 'advertisers',
     rank: 220,

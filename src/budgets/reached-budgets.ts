@@ -1,7 +1,6 @@
 import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
-import { type PayingEvent, payingEventOf } from '../catalog/paying-event.ts';
 import { phaseOf } from '../catalog/provisioning.ts';
-import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
+import { type CapMetric, type CapPeriod, type PayingEvent, payingEventOf, type TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Payout, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf, type LimitedTotal, nextCostOf } from './caps.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { PayingEvent } from '../catalog/paying-event.ts';
+import type { PayingEvent } from '../catalog/rules.ts';
 import { laterThan } from '../learning/delays.ts';
 import { type DelayCounts, readDelays } from '../learning/progress.ts';
 import type { HighRates } from '../learning/score.ts';

@@ -1,4 +1,4 @@
-import { type PayingEvent, payingEventOf, payingEvents } from '../catalog/paying-event.ts';
+import { type PayingEvent, payingEventOf, payingEvents } from '../catalog/rules.ts';
 import type { Offer } from '../catalog/types.ts';
 import { texts, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';

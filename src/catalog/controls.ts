@@ -2,10 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { plainText as unescaped } from '../platform/http/html.ts';
 import { ownOf } from '../platform/lib/own.ts';
 import { parseUrl } from '../platform/lib/url.ts';
-import { plainText, wordFinder } from './blocked-words.ts';
-import { categoriesOf, plainCategory } from './content-taxonomy.ts';
-import { normaliseName } from './names.ts';
-import { allTextsOf } from './translations.ts';
+import { normaliseName, plainText, wordFinder } from './names.ts';
+import { allTextsOf } from './provisioning.ts';
 import type { Block, Controls, FindBlock, Offer, OfferLists, StoredControls } from './types.ts';
 
 export const noLists: OfferLists = {
@@ -178,4 +176,238 @@ function textOf(offer: Offer): string {
   ]);
   const texts = [...own, offer.useractionCta ?? '', ...others];
   return [...texts, campaign.offerDescription, campaign.advertiserName].join(apart);
+}
+
+/** A single block rule of a publisher, as explanations name it. */
+export type ControlsRule = {
+  by:
+    | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
+    | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
+  /**
+   * Entry of the list. Lists in `allowed_` count as a whole, with all their entries. For a floor it is the placement,
+   * and for the separation of categories it is `categories`.
+   */
+  value: string;
+  /** Placement of the rule, or null if it applies to all placements. */
+  placement: string | null;
+};
+
+/**
+ * Effect that other rules would have had on the decisions of the last days, from a random sample that was decided
+ * again. The figures are shares of the sample. `revenue` is the change of the booked revenue of all `sessions`, by
+ * currency, in millionths. A loss never exceeds the booked revenue.
+ */
+export type ControlsEffect = {
+  days: number;
+  /** Approximate number of sessions, and the number of sessions that were decided again. */
+  sessions: number;
+  sampled: number;
+  changed: number;
+  emptied: number;
+  revenue: { currency: string; micros: number }[];
+  /** Whether there is enough data to estimate revenue. If not, currencies are missing in `revenue`. */
+  isEnough: boolean;
+};
+
+/** Cost of each rule: how decisions would differ without it. `rest` is the number of rules that were not evaluated. */
+export type ControlsCost = {
+  days: number;
+  sessions: number;
+  sampled: number;
+  rules: (ControlsRule & { effect: ControlsEffect })[];
+  rest: number;
+};
+
+const lists = {
+  category: 'categories',
+  brand: 'brands',
+  advertiser: 'advertisers',
+  domain: 'domains',
+  offer: 'offers',
+  word: 'words',
+} as const;
+const listed = Object.keys(lists) as (keyof typeof lists)[];
+
+const allowedLists = ['categories', 'brands', 'advertisers', 'domains'] as const;
+
+const rulesOfLists = ({ blocked, allowed }: OfferLists, placement: string | null): ControlsRule[] => [
+  ...listed.flatMap((by) =>
+    blocked[lists[by]].map((value: string | number) => ({ by, value: String(value), placement })),
+  ),
+  ...allowedLists
+    .filter((list) => allowed[list].length > 0)
+    .map((list) => ({ by: `allowed_${list}` as const, value: allowed[list].join(', '), placement })),
+];
+
+/** Lists the block rules one by one. */
+export const rulesOf = ({ separate, floors, placements, ...lists }: StoredControls): ControlsRule[] => [
+  ...rulesOfLists(lists, null),
+  ...separate.competitors.map((value) => ({ by: 'competitor' as const, value: String(value), placement: null })),
+  ...(separate.categories ? [{ by: 'separation' as const, value: 'categories', placement: null }] : []),
+  ...Object.keys(floors).map((value) => ({ by: 'floor' as const, value, placement: null })),
+  ...Object.entries(placements).flatMap(([name, ofPlacement]) => rulesOfLists(ofPlacement, name)),
+];
+
+type ListRule = { value: string; by: Exclude<ControlsRule['by'], 'competitor' | 'separation' | 'floor'> };
+
+function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule): OfferLists {
+  const ofAllowed = allowedLists.find((list) => by === `allowed_${list}`);
+  if (ofAllowed !== undefined) return { blocked, allowed: { ...allowed, [ofAllowed]: [] } };
+  const list = lists[by as keyof typeof lists];
+  const others = (blocked[list] as (string | number)[]).filter((item) => String(item) !== value);
+  return { allowed, blocked: { ...blocked, [list]: others } };
+}
+
+/** Returns the rules without one of them. */
+export function withoutRule(stored: StoredControls, { by, value, placement }: ControlsRule): StoredControls {
+  const { separate, floors, placements } = stored;
+  const others = <Item>(items: readonly Item[]): Item[] => items.filter((item) => String(item) !== value);
+  switch (by) {
+    case 'floor':
+      return { ...stored, floors: Object.fromEntries(Object.entries(floors).filter(([name]) => name !== value)) };
+    case 'separation':
+      return { ...stored, separate: { ...separate, categories: false } };
+    case 'competitor':
+      return { ...stored, separate: { ...separate, competitors: others<string | number>(separate.competitors) } };
+    default: {
+      if (placement === null) return { ...stored, ...listsWithout(stored, { by, value }) };
+      const rest = listsWithout(listsAt(stored, placement), { by, value });
+      return { ...stored, placements: { ...placements, [placement]: rest } };
+    }
+  }
+}
+
+/** A category of the taxonomy. `parent` is the name of its tier 1 category, or null for a tier 1 category. */
+export type ContentCategory = { code: string; name: string; parent: string | null };
+
+/**
+ * Content Taxonomy 3.1 of the IAB Tech Lab (https://iabtechlab.com/standards/content-taxonomy/, CC BY 3.0), tiers 1 and
+ * 2. Each line has the code and name of a category, then its subcategories.
+ */
+const source = `
+150 Attractions: 151 Amusement and Theme Parks; 179 Bars & Restaurants; 181 Casinos & Gambling;
+153 Historic Site and Landmark Tours; 154 Malls & Shopping Centers; 155 Museums & Galleries; 158 Nightclubs;
+159 Outdoor Attractions; 160 Parks; 177 Theater Venues; 178 Zoos & Aquariums
+1 Automotive: 2 Auto Body Styles; 30 Auto Buying and Selling; 31 Auto Insurance; 32 Auto Parts; 33 Auto Recalls;
+41 Auto Rentals; 34 Auto Repair; 35 Auto Safety; 36 Auto Shows; 37 Auto Technology; 16 Auto Type; 25 Car Culture;
+26 Dash Cam Videos; 27 Motorcycles; 28 Road-Side Assistance; 29 Scooters
+42 Books and Literature: 43 Art and Photography; 46 Comics and Graphic Novels; 48 Fiction; 49 Poetry
+52 Business and Finance: 53 Business; 80 Economy; 90 Industries
+123 Careers: 124 Apprenticeships; 125 Career Advice; 126 Career Planning; 127 Job Search; 130 Remote Working;
+131 Vocational Training
+80DV8O Communication
+380 Crime
+381 Disasters
+132 Education: 133 Adult Education; 137 College Education; 142 Early Childhood Education; 143 Educational Assessment;
+145 Homeschooling; 146 Homework and Study; 147 Language Learning; 148 Online Education; 149 Primary Education;
+134 Private School; 135 Secondary Education; 136 Special Education
+JLBCU7 Entertainment: 324 Movies; 338 Music; 640 Television; 342 Adult Album Alternative;
+339 Adult Contemporary Music; 343 Alternative Music; 360 Blues; 344 Children's Music; 345 Classic Hits;
+346 Classical Music; 347 College Radio; 348 Comedy (Music and Audio); 349 Contemporary Hits/Pop/Top 40;
+350 Country Music; 351 Dance and Electronic Music; 354 Gospel Music; 355 Hip Hop Music;
+356 Inspirational/New Age Music; 357 Jazz; 358 Oldies/Adult Standards; 362 R&B/Soul/Funk; 359 Reggae;
+361 Religious (Music and Audio); 363 Rock Music; 353 Songwriters/Folk; 369 Soundtracks, TV and Showtunes;
+352 World/International Music; 377 Urban Contemporary Music; 378 Variety (Music and Audio)
+8VZQHL Events: 162 Awards Shows; 180 Business Expos & Conferences; 185 Fan Conventions
+186 Family and Relationships: 187 Bereavement; 188 Dating; 189 Divorce; 190 Eldercare;
+191 Marriage and Civil Unions; 192 Parenting; 200 Single Life
+201 Fine Art: 202 Costume; 203 Dance; 204 Design; 205 Digital Arts; 206 Fine Art Photography; 207 Modern Art;
+208 Opera; 209 Theater
+210 Food & Drink: 211 Alcoholic Beverages; 215 Barbecues and Grilling; 216 Cooking; 217 Desserts and Baking;
+218 Dining Out; 219 Food Allergies; 220 Food Movements; 221 Healthy Cooking and Eating;
+222 Non-Alcoholic Beverages; 212 Vegan Diets; 213 Vegetarian Diets; 214 World Cuisines
+SPSHQ5 Genres: VKIV56 Nature; 325 Action/Adventure; 641 Animation & Anime; 44 Biographies; 646 Comedy;
+332 Documentary; 647 Drama; 648 Factual; 645 Family/Children; 335 Fantasy; EZWB7V History; 649 Holiday; 336 Horror;
+TIFQA5 Lifestyle; 650 Music Video; 156 Musicals; 331 Mystery; 651 Reality TV; 326 Romance; 652 Science Fiction;
+642 Soap Opera; 643 Special Interest (Indie/Art House); 370 Sports Radio; 371 Talk Radio; A0AH3G Talk Show;
+KHPC5A True Crime; KHPC6A Western; 51 Young Adult; 700 Thriller
+223 Healthy Living: 224 Children's Health; 225 Fitness and Exercise; 228 Men's Health; 229 Nutrition;
+230 Senior Health; 231 Weight Loss; 232 Wellness; 238 Women's Health
+239 Hobbies & Interests: 240 Antiquing and Antiques; 248 Arts and Crafts; 258 Beekeeping; 259 Birdwatching;
+260 Cigars; 261 Collecting; 264 Content Production; 269 Games and Puzzles; 273 Genealogy and Ancestry;
+241 Magic and Illusion; 242 Model Toys; 243 Musical Instruments; 244 Paranormal Phenomena; 245 Radio Control;
+246 Sci-fi and Fantasy; 247 Workshops and Classes
+1KXCLD Holidays: 157 National & Civic Holidays
+274 Home & Garden: 275 Gardening; 278 Home Appliances; 279 Home Entertaining; 280 Home Improvement;
+281 Home Security; 282 Indoor Environmental Quality; 283 Interior Decorating; 284 Landscaping;
+285 Outdoor Decorating; 276 Remodeling & Construction; 277 Smart Home
+383 Law
+286 Medical Health: 323 Cosmetic Medical Services; 287 Diseases and Conditions; 319 Medical Tests;
+320 Pharmaceutical Drugs; 321 Surgery; 322 Vaccines
+163 Personal Celebrations & Life Events: 164 Anniversary; 166 Baby Shower; 167 Bachelor Party;
+168 Bachelorette Party; 169 Birth; 170 Birthday; 171 Funeral; 172 Graduation; 173 Prom; 165 Wedding
+391 Personal Finance: 392 Consumer Banking; 393 Financial Assistance; 396 Financial Planning; 397 Frugal Living;
+417 Home Utilities; 398 Insurance; 405 Personal Debt; 410 Personal Investing; 415 Personal Taxes;
+416 Retirement Planning
+422 Pets: 423 Birds; 424 Cats; 425 Dogs; 426 Fish and Aquariums; 427 Large Animals; 428 Pet Adoptions;
+431 Pet Supplies; 429 Reptiles; 430 Veterinary Medicine
+386 Politics: 8YPBBL Civic affairs; 387 Elections; 388 Political Issues & Policy
+432 Pop Culture: 433 Celebrity Deaths; 434 Celebrity Families; 435 Celebrity Homes; 436 Celebrity Pregnancy;
+437 Celebrity Relationships; 438 Celebrity Scandal; 439 Celebrity Style; 440 Humor and Satire
+W3CW2J Productivity
+441 Real Estate: 442 Apartments; 445 Developmental Sites; 446 Hotel Properties; 447 Houses;
+448 Industrial Property; 449 Land and Farms; 450 Office Property; 451 Real Estate Buying and Selling;
+452 Real Estate Renting and Leasing; 443 Retail Property; 444 Vacation Properties
+453 Religion & Spirituality: 454 Agnosticism; 456 Astrology; 457 Atheism; 458 Buddhism; 459 Christianity;
+460 Hinduism; 461 Islam; 462 Judaism; 463 Sikhism; 455 Spirituality
+464 Science: 465 Biological Sciences; 466 Chemistry; 467 Environment; 468 Genetics; 469 Geography; 470 Geology;
+471 Physics; 472 Space and Astronomy; 390 Weather
+v9i3On Sensitive Topics: Rm3SiT Adult & Explicit Sexual Content; avbNf2 Arms & Ammunition;
+XtODT3 Crime & Harmful Acts to Individuals, Society & Human Right Violations;
+I4GWl6 Death, Injury, or Military Conflict; Z7rJBM Debated Sensitive Social Issues;
+HxqYV1 Hate Speech and Acts of Aggression; pg0WhF Illegal Drugs, Tobacco, eCigarettes, Vaping, Alcohol;
+j9PaO9 Obscenity and Profanity; mm3UXx Online Piracy; 6i4dB6 Spam or Harmful Content; 8FD8nI Terrorism
+473 Shopping: 482 Children's Games and Toys; 474 Coupons and Discounts; 475 Flower Shopping;
+476 Gifts and Greetings Cards; 477 Grocery Shopping; 478 Holiday Shopping; 479 Household Supplies;
+480 Lotteries and Scratchcards; 161 Party Supplies and Decorations; 481 Sales and Promotions
+483 Sports: 484 American Football; 507 Australian Rules Football; 518 Auto Racing; 534 Badminton; 545 Baseball;
+547 Basketball; 548 Beach Volleyball; 549 Bodybuilding; 550 Bowling; 485 Boxing; 486 Cheerleading;
+487 College Sports; 491 Cricket; 492 Cycling; 493 Darts; 494 Disabled Sports; 495 Diving; 496 Equine Sports;
+498 Extreme Sports; 508 Fantasy Sports; 509 Field Hockey; 510 Figure Skating; 511 Fishing Sports; 512 Golf;
+513 Gymnastics; 514 Hunting and Shooting; 515 Ice Hockey; 516 Inline Skating; 517 Lacrosse; 520 Martial Arts;
+521 Olympic Sports; 524 Poker and Professional Gambling; 525 Rodeo; 526 Rowing; 527 Rugby; 530 Sailing; 531 Skiing;
+532 Snooker/Pool/Billiards; 533 Soccer; 535 Softball; 551 Sports Equipment; 536 Squash; 537 Swimming;
+538 Table Tennis; 539 Tennis; 540 Track and Field; 541 Volleyball; 542 Walking; 543 Water Polo; 544 Weightlifting;
+546 Wrestling
+552 Style & Fashion: 553 Beauty; 574 Body Art; 575 Children's Clothing; 576 Designer Clothing; 577 Fashion Trends;
+578 High Fashion; 579 Men's Fashion; 590 Personal Care; 595 Street Style; 560 Women's Fashion
+596 Technology & Computing: 597 Artificial Intelligence; 598 Augmented Reality; 599 Computing;
+632 Consumer Electronics; 638 Robotics; 639 Virtual Reality
+653 Travel: 654 Travel Accessories; 655 Travel Locations; 663 Travel Preparation and Advice; 664 Travel Type
+680 Video Gaming: 681 Console Games; 682 eSports; 683 Mobile Games; 684 PC Games; 685 Video Game Genres
+389 War and Conflicts`;
+
+const entryOf = (text: string): { code: string; name: string } => {
+  const at = text.indexOf(' ');
+  return { code: text.slice(0, at), name: text.slice(at + 1) };
+};
+
+/** Categories of the taxonomy. Publishers can use other categories as well. */
+export const contentCategories: readonly ContentCategory[] = source
+  .trim()
+  .replaceAll(';\n', '; ')
+  .split('\n')
+  .flatMap((line) => {
+    const [first = '', parts] = line.split(': ');
+    const top = entryOf(first);
+    const rest = (parts?.split('; ') ?? []).map((part) => ({ ...entryOf(part), parent: top.name }));
+    return [{ ...top, parent: null }, ...rest];
+  });
+
+const nameByCode: ReadonlyMap<string, string> = new Map(
+  contentCategories.map(({ code, name }) => [`iab:${code.toLowerCase()}`, name]),
+);
+
+const partsOf = new Map<string, string[]>();
+for (const { name, parent } of contentCategories)
+  if (parent !== null) partsOf.set(plainText(parent), [...(partsOf.get(plainText(parent)) ?? []), plainText(name)]);
+
+/** Normalises a category for comparison. A code of the taxonomy (`iab:211`) is replaced with its name. */
+export const plainCategory = (category: string): string =>
+  plainText(nameByCode.get(category.trim().toLowerCase()) ?? category);
+
+/** Normalised names of the category of a rule and its subcategories in the taxonomy. */
+function categoriesOf(category: string): readonly string[] {
+  const name = plainCategory(category);
+  return [name, ...(partsOf.get(name) ?? [])];
 }

@@ -1,189 +1,32 @@
-import type { ManagementHttp } from '../management/http.ts';
-import type { ManagementClient } from '../management/page-client.ts';
-import type { Resource } from '../management/resource.ts';
-import { createManagement, type PermissionEntry } from '../management/unit-of-work.ts';
-import type { Executor } from '../platform/db/pool.ts';
+import { createManagement } from '../management/unit-of-work.ts';
+import { createFailFast } from '../platform/db/health.ts';
 import { retryStart } from '../platform/db/retry-start.ts';
 import { healthRoutes } from '../platform/health/routes.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
 import { createSigner } from '../platform/security/tracking-token.ts';
-import type { Shell } from '../shell/layout.ts';
-import type { NavEntry } from '../shell/navigation.ts';
-import { approvalPermission } from './approval.ts';
-import { catalogueCommands } from './commands.ts';
-import { createImageStore, saveOriginal } from './image-storage.ts';
-import { imageRoutes } from './images/routes.ts';
-import type { PageExtensions } from './page-extensions.ts';
-import { advertiserPages, campaignPages } from './pages/campaigns/campaigns.ts';
-import { provisionPages } from './pages/campaigns/provisions.ts';
-import { offerPages } from './pages/offers/offers.ts';
-import type { PageServices } from './pages/services.ts';
-import { controlsPages } from './pages/settings/controls.ts';
-import { exchangeRatePages } from './pages/settings/exchange-rates.ts';
-import { placementPages } from './pages/settings/placements.ts';
-import { publisherAdminPages } from './pages/settings/publishers.ts';
-import { sequenceRulePages } from './pages/settings/sequence-rules.ts';
-import { settingsPages } from './pages/settings/settings.ts';
-import { themePages } from './pages/themes/themes.ts';
-import { advertisers } from './resources/advertisers.ts';
-import { campaigns } from './resources/campaigns.ts';
-import { conversionSecretRoutes } from './resources/conversion-secret-routes.ts';
-import { creatives, uploadedCreatives } from './resources/creatives.ts';
-import { offers } from './resources/offers.ts';
-import { placements } from './resources/placements.ts';
-import { applyCatalogRetention, managementRoutes } from './resources/routes.ts';
-import { sequenceRules } from './resources/sequence-rules.ts';
-import { themes } from './resources/themes.ts';
+import { createPlacements } from './snapshot/placements.ts';
 import { registerCatalogMetrics, startCatalogStore } from './store.ts';
-import type { EventLog } from './tracked-event.ts';
-import type { BuildIndex } from './types.ts';
-
-type PageContributions = { http: ManagementHttp; extensions: PageExtensions; management: ManagementClient };
+import type { BuildIndex, EventLog } from './types.ts';
 
 export type Catalog = Awaited<ReturnType<typeof createCatalog>>;
 
-/** The configuration of publishers: in memory for requests, in rows for those who change it. */
+/** Snapshot of the configuration that requests read, and the units of work that change it. */
 export async function createCatalog({ platform, buildIndex }: { platform: Platform; buildIndex: BuildIndex }) {
   const { pool, dbHealth, logger, now, config, metrics } = platform.deps;
   const store = await retryStart(() =>
     startCatalogStore({ pool, databaseUrl: platform.databaseUrl, logger, buildIndex, now }),
   );
   registerCatalogMetrics(metrics.registry, store, now);
-  const management = createManagement({ pool, dbHealth, catalog: store, logger, now });
-  const cursors = createSigner(config.tokenKeys, 'list-cursor');
-  const deps = { catalog: store, config };
-  const images = createImageStore(config.imageStore);
   return {
     name: 'catalog',
     rank: 20,
-    commands: catalogueCommands,
     store,
-    management,
-    cursors,
-    /** Kinds of rows whose material changes may need approval. */
-    kinds: {
-      offers,
-      creatives,
-      campaigns,
-      uploads: {
-        resource: uploadedCreatives,
-        keep: (executor: Executor, creativeId: number, bytes: Buffer): Promise<void> =>
-          saveOriginal(executor, images, creativeId, bytes),
-      },
-    },
-    /** Kinds of rows whose changes can be reverted from the audit log. */
-    revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
-    permissions,
-    navigation,
-    retention: applyCatalogRetention,
+    management: createManagement({ pool, dbHealth, catalog: store, logger, now }),
+    placements: createPlacements(pool, createFailFast(dbHealth)),
+    cursors: createSigner(config.tokenKeys, 'list-cursor'),
     probes: async (app: App, { eventLog }: { eventLog: EventLog | null }) =>
       void (await app.register(healthRoutes, { dbHealth, catalogVersion: () => store.current().version, eventLog })),
-    publicRoutes: async (open: App) => void (await open.register(imageRoutes, { pool, dbHealth, config, logger })),
-    routes: async (app: App, { http, extensions }: { http: ManagementHttp; extensions: PageExtensions }) => {
-      const { imageStore, publicUrl } = config;
-      await app.register(conversionSecretRoutes, http);
-      await app.register(managementRoutes, { imageStore, publicUrl, http, store, extensions });
-    },
-    pages: (app: App, shell: Shell, contributions: PageContributions) => {
-      const { http, extensions, management: client } = contributions;
-      registerPages(app, { ...shell, deps, management: client, extensions, additions: http.additions });
-    },
     close: store.stop,
   };
 }
-
-const permissions: readonly PermissionEntry[] = [
-  { name: 'configurations', role: 'admin', text: 'settings.permissionSettings' },
-  { name: approvalPermission, role: 'admin', text: 'settings.permissionApproval' },
-  { name: 'offers/management', role: 'manager', text: 'settings.permissionManagement' },
-];
-
-function registerPages(app: App, services: PageServices): void {
-  for (const register of [
-    ...[
-      advertiserPages,
-      campaignPages,
-      controlsPages,
-      exchangeRatePages,
-      offerPages,
-      placementPages,
-      provisionPages,
-      publisherAdminPages,
-    ],
-    ...[sequenceRulePages, settingsPages, themePages],
-  ])
-    register(app, services);
-}
-
-const navigation: readonly NavEntry[] = [
-  ...(
-    [
-      { key: 'offers', text: 'nav.offers', path: '/offers', icon: 'offers', role: 'analyst' },
-      { key: 'campaigns', text: 'nav.campaigns', path: '/campaigns', icon: 'campaigns', role: 'analyst' },
-      { key: 'advertisers', text: 'nav.advertisers', path: '/advertisers', icon: 'advertisers', role: 'analyst' },
-    ] as const
-  ).map((entry, at) => ({ ...entry, group: 'catalogue' as const, rank: 10 + at })),
-  {
-    group: 'catalogue',
-    rank: 20,
-    key: 'languages',
-    text: 'languages.title',
-    path: '/languages',
-    icon: 'languages',
-    role: 'analyst',
-  },
-  {
-    group: 'settings',
-    rank: 10,
-    key: 'settings',
-    text: 'nav.general',
-    words: 'navWords.general',
-    path: '/settings',
-    icon: 'settings',
-    role: 'analyst',
-  },
-  ...(
-    [
-      { key: 'themes', text: 'nav.themes', words: 'navWords.themes', path: '/settings/themes', icon: 'themes' },
-      { key: 'placements', text: 'nav.placements', path: '/settings/placements', icon: 'placements' },
-    ] as const
-  ).map((entry, at) => ({ ...entry, group: 'settings' as const, rank: 20 + at, role: 'analyst' as const })),
-  {
-    group: 'settings',
-    rank: 30,
-    key: 'sequence-rules',
-    text: 'nav.sequenceRules',
-    path: '/settings/sequence-rules',
-    icon: 'sequence',
-    role: 'analyst',
-  },
-  {
-    group: 'settings',
-    rank: 31,
-    key: 'controls',
-    text: 'controls.title',
-    words: 'navWords.controls',
-    path: '/settings/controls',
-    icon: 'controls',
-    role: 'analyst',
-  },
-  {
-    group: 'settings',
-    rank: 32,
-    key: 'exchange-rates',
-    text: 'exchangeRates.title',
-    path: '/settings/exchange-rates',
-    icon: 'rates',
-    role: 'analyst',
-  },
-  {
-    group: 'operator',
-    rank: 10,
-    key: 'publishers',
-    text: 'nav.publishers',
-    path: '/operator/publishers',
-    icon: 'publishers',
-    role: 'operator',
-  },
-];

@@ -1,3 +1,4 @@
+import { parseUrl } from '../platform/lib/url.ts';
 /** Names of custom attributes of requests and users (docs/reference/fetch-offers.md#request-body). */
 export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
@@ -14,6 +15,8 @@ export function isPii(id: string): boolean {
   return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
 }
 
+/** Maximum number of placements of a publisher. Requests for more are counted as `other`. */
+export const maxPlacements = 200;
 /** Maximum lengths of a placement's name and a theme's key (characters). */
 export const maxPlacementLength = 128;
 export const maxThemeKeyLength = 64;
@@ -76,3 +79,123 @@ export function countryOf(code: string): string | null {
   const capitals = text.toUpperCase();
   return alpha2By.get(capitals) ?? otherCodes.get(capitals) ?? null;
 }
+
+/** Limits of the length of a text (characters). */
+type TextLimit = {
+  /** Maximum length that is stored and served. */
+  maxLength: number;
+  /** Maximum length that looks good in every format; the same as `maxLength` if absent. */
+  idealLength?: number;
+};
+
+/**
+ * Text limits of an offer, by column (docs/reference/themes-and-rendering.md#text-limits). The database also checks
+ * `maxLength`.
+ */
+export const offerLimits = {
+  title: { maxLength: 90, idealLength: 40 },
+  description: { maxLength: 220, idealLength: 140 },
+  mini_text: { maxLength: 160 },
+  short_headline: { maxLength: 60, idealLength: 40 },
+  short_description: { maxLength: 140 },
+  cta_yes: { maxLength: 25, idealLength: 20 },
+  cta_no: { maxLength: 25, idealLength: 20 },
+  loyalty_requirements: { maxLength: 160 },
+  useraction_cta: { maxLength: 100 },
+  terms_and_conditions: { maxLength: 20_000 },
+} as const satisfies Record<string, TextLimit>;
+
+/**
+ * Text limits of a campaign, by column (characters). `tag` is the limit for each of `tags`. The database checks the
+ * others.
+ */
+export const campaignLimits = { category: 100, tag: 100, offer_description: 2000 } as const;
+
+export type LimitedText = keyof typeof offerLimits;
+
+/** Ideal length of a field, or null if it has none. */
+export function idealLengthOf(name: LimitedText): number | null {
+  const limit: TextLimit = offerLimits[name];
+  return limit.idealLength ?? null;
+}
+
+/** Macros of landing URLs (docs/reference/tracking-and-conversions.md#tracking-urls). */
+export const landingMacros = [
+  'click_id',
+  'session_id',
+  'placement',
+  'offer_id',
+  'campaign_id',
+  'publisher_id',
+  'coupon_code',
+] as const;
+
+export type LandingMacro = (typeof landingMacros)[number];
+
+/** Macros of an advertiser's impression URL, which the web SDK fills. */
+export const pixelMacros = ['cbuster'] as const;
+
+/** A run of letters, digits and marks. */
+const wordPattern = /[\p{L}\p{N}\p{M}_]+/gu;
+const lastOfWord = /[\p{L}\p{N}\p{M}_]$/u;
+const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
+
+/** Scripts that do not separate words by blanks. Blocked words in them match anywhere in a text. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
+
+/**
+ * Normalises a name or text for comparison: ignores case and Unicode variants, collapses blanks, and removes invisible
+ * characters such as soft hyphens.
+ */
+export const plainText = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(/\s+/gu, ' ')
+    .trim();
+
+type Entry = { word: string; plain: string /** Offset of the first word in `plain`. */; at: number };
+
+/**
+ * Returns a function that finds whole words and phrases in a text, ignoring case. Its time depends on the length of the
+ * text, not on the number of words, because entries are looked up by their first word.
+ * @returns the first match, spelled as in `words`, or null
+ */
+export function wordFinder(words: readonly string[]): (text: string) => string | null {
+  const byFirst = new Map<string, Entry[]>();
+  const anywhere: Entry[] = [];
+  for (const word of words) {
+    const plain = plainText(word);
+    const first = plain.match(wordPattern)?.[0];
+    if (plain === '') continue;
+    if (first === undefined || unspaced.test(plain)) {
+      anywhere.push({ word, plain, at: 0 });
+      continue;
+    }
+    const entries = byFirst.get(first);
+    const entry = { word, plain, at: plain.indexOf(first) };
+    if (entries === undefined) byFirst.set(first, [entry]);
+    else entries.push(entry);
+  }
+  return (input) => {
+    const text = plainText(input);
+    for (const { index, 0: first } of text.matchAll(wordPattern)) {
+      const match = byFirst.get(first)?.find((entry) => standsAt(text, entry, index - entry.at));
+      if (match !== undefined) return match.word;
+    }
+    return anywhere.find(({ plain }) => text.includes(plain))?.word ?? null;
+  };
+}
+
+function standsAt(text: string, { plain }: Entry, start: number): boolean {
+  if (start < 0 || !text.startsWith(plain, start)) return false;
+  return !(lastOfWord.test(plain) && firstOfWord.test(text.slice(start + plain.length, start + plain.length + 2)));
+}
+
+/** Whether a text is a CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
+export const isFrameHost = (text: string): boolean =>
+  /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
+  text.length <= 300 &&
+  parseUrl(text.replace('*.', 'any.')) !== null;

@@ -1,11 +1,10 @@
+import type { Transaction } from '../platform/db/pool.ts';
 import type { ExchangeRates } from '../platform/exchange-rates.ts';
 import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { Wanted } from '../platform/i18n/reader.ts';
-import type { CouponPool } from './coupon-pool.ts';
-import type { Experiment } from './experiments.ts';
-import type { OfferCopy, Translations } from './offer-texts.ts';
-import type { PostbackEvent } from './postback-events.ts';
+import type { TokenClaims } from '../platform/security/tracking-token.ts';
+import type { EventKind, TrackedKind } from './event-kinds.ts';
 import type { CampaignRules, FrequencyCap, Goal, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
@@ -293,4 +292,185 @@ export type Snapshot = {
   keys: ReadonlyMap<string, ApiKey>;
   /** Every offer that tokens may refer to, including paused and recently removed ones. */
   offers: ReadonlyMap<number, Offer>;
+};
+
+/** Texts of an offer. Limits: docs/reference/themes-and-rendering.md#text-limits. */
+export type OfferCopy = {
+  title: string;
+  description: string;
+  miniText: string;
+  shortHeadline: string;
+  shortDescription: string;
+  ctaYes: string;
+  ctaNo: string;
+};
+
+/** Texts of an offer that can be translated, by column; `offer_description` belongs to its campaign. */
+export const translatedTexts = [
+  ...(['title', 'description', 'short_headline', 'short_description', 'cta_yes', 'cta_no', 'mini_text'] as const),
+  ...(['terms_and_conditions', 'loyalty_requirements', 'useraction_cta', 'offer_description'] as const),
+] as const;
+
+export type TranslatedText = (typeof translatedTexts)[number];
+
+/** Texts of an offer in one language. Absent and empty texts fall back to the next language. */
+export type Translation = Partial<Record<TranslatedText, string>>;
+
+/** Translations of an offer. */
+export type Translations<LocalizedOffer> = {
+  /** Texts by lower-case language tag, with the tag as written. */
+  texts: ReadonlyMap<string, { tag: string; texts: Translation }>;
+  /** Languages of its pictures, in lower case. */
+  pictures: ReadonlySet<string>;
+  /**
+   * Cache of the offer in other languages, filled on first use: by language of the texts, then by language of the
+   * pictures.
+   */
+  localised: Map<string, Map<string, LocalizedOffer>>;
+};
+
+/** Settings of the coupon codes of an offer (docs/reference/perks-and-wallet.md#coupons). */
+export type CouponPool = {
+  /** Event at which a user gets a code. */
+  giveAt: 'wrap' | 'save' | 'click';
+  /** Code that all users share; null if each user gets a unique code. */
+  sharedCode: string | null;
+  terms: string;
+  /**
+   * End of validity (ISO 8601), and validity in days after the code was given. The earlier one applies; null for no
+   * end.
+   */
+  expiresAt: string | null;
+  validDays: number | null;
+  /** How long a selected offer holds a code before the wrap (minutes); null if it does not hold one. */
+  holdMinutes: number | null;
+};
+
+/** Paid events that can be sent to publishers as postbacks. */
+export const postbackEvents = ['impression', 'click', 'conversion'] as const;
+
+export type PostbackEvent = (typeof postbackEvents)[number];
+
+export const isPostbackEvent = (kind: string): kind is PostbackEvent =>
+  (postbackEvents as readonly string[]).includes(kind);
+
+/** Changes of the unit in an arm (docs/reference/experiments-and-outcomes.md). */
+export type ArmChanges = {
+  offers_per_response?: number;
+  theme_id?: number;
+  settings?: Readonly<Record<string, unknown>>;
+  labels?: Readonly<Record<string, string>>;
+  ranking?: 'learned' | 'fixed';
+  /** Minimum revenue for 1,000 impressions. */
+  floor?: number;
+};
+
+export type Arm = { key: string; isHoldout: boolean; changes: ArmChanges };
+
+export type Experiment = {
+  id: number;
+  key: string;
+  /** Grows with each change of the allocation of users and of the arms' changes. */
+  version: number;
+  salt: string;
+  /** Normalised names of placements; null for all placements. */
+  placements: ReadonlySet<string> | null;
+  /** Campaign that is hidden from the hold-out; null hides all offers from it. */
+  campaignId: number | null;
+  /** Period in which the experiment runs (epoch milliseconds, end exclusive). Drafts never run. */
+  startMs: number;
+  endMs: number;
+  arms: ReadonlyMap<string, Arm>;
+  /** Ranges of slots and their arms. Users in other slots are not in the experiment. */
+  allocation: readonly Slots[];
+  /** Arm that changes nothing; null if users outside the experiment are the control. */
+  control: string | null;
+  /** Share of its users who take part, from each moment on; null for all users. */
+  ramp: readonly { fromMs: number; share: number }[] | null;
+};
+
+/** Slots of an arm, from `from` (inclusive) to `to` (exclusive). */
+export type Slots = { from: number; to: number; arm: string };
+
+/** Number of slots that users are spread over. */
+export const experimentSlots = 10_000;
+
+/** Name of the hold-out arm. */
+export const holdoutArm = 'holdout';
+
+/** Returns the control: the arm named `control`, else the first arm without changes, or null. */
+export function controlOf(arms: readonly { key: string; changes: object }[]): string | null {
+  const plain = arms.filter(({ changes }) => Object.keys(changes).length === 0);
+  return (plain.find(({ key }) => key === 'control') ?? plain[0])?.key ?? null;
+}
+
+/** Share of an experiment's users who take part at a moment. `ramp` null means all. */
+export const admittedShare = (ramp: Experiment['ramp'], nowMs: number): number =>
+  ramp === null ? 1 : (ramp.findLast(({ fromMs }) => nowMs >= fromMs)?.share ?? 0);
+
+/**
+ * Builds the creative object of docs/reference/fetch-offers.md#creative-object, with the fields that the webhook adds.
+ */
+export function buildCreativeView(creative: Creative, publicUrl: string) {
+  return {
+    id: creative.id,
+    url: creative.url ?? `${publicUrl}/images/${creative.id}.${creative.type}`,
+    height: creative.height,
+    width: creative.width,
+    type: creative.type,
+    is_primary: creative.isPrimary,
+    aspect_ratio: Math.round((creative.width / creative.height) * 10_000) / 10_000,
+    creative_type: creative.creativeType,
+    user_id: creative.userId,
+  };
+}
+
+/** Reasons for an invalid click or another suspicious event, excluded from counts, caps and revenue. */
+export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
+
+/** An event to store. */
+export type StoredEvent<Kind extends EventKind> = {
+  kind: Kind;
+  claims: TokenClaims;
+  /** Session of the token. A scanned QR code has no session and gets one of its own. */
+  sessionId: string;
+  /** Time of the event (epoch milliseconds). */
+  atMs: number;
+  /** Suspicion known before storing. The database detects `no_impression` and `too_fast`. */
+  suspicious: Extract<(typeof suspicions)[number], 'bot' | 'qr'> | null;
+  /** Revenue unless the event is suspicious, in millionths of the campaign's currency. */
+  revenueMicros: number;
+  /**
+   * Currency of the campaign at the time of the event. Absent in messages of earlier releases, which had a single
+   * currency.
+   */
+  currency?: string;
+  /** Name of an own event. */
+  name?: string;
+};
+
+/** An event recorded by a tracking token. */
+export type TrackedEvent = StoredEvent<TrackedKind>;
+
+/** An event of a perk: an offer was saved to the wallet, or selected in a wrapped session. */
+export type PerkEvent = StoredEvent<'save' | 'selection'>;
+
+/** Tracked event as the event log stores it. */
+export type LoggedEvent = TrackedEvent & {
+  /** Length of the opt-out of a "no thanks" (days), or null for no end. */
+  optOutDays?: number | null;
+};
+
+/** Stores logged events in a transaction, with the same counts and checks as events without a log. */
+export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
+
+/** A log that takes events before PostgreSQL stores them. */
+export type EventLog = {
+  partitions: number;
+  /** Partition for the events of a session. */
+  partitionOf: (sessionId: string) => number;
+  /** Whether the log accepts events. */
+  isUp: () => boolean;
+  /** Appends events to one partition. Rejects on timeout; the log may or may not have the events. */
+  append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
 };

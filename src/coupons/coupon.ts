@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { CouponPool } from '../catalog/coupon-pool.ts';
-import type { Offer } from '../catalog/types.ts';
+import type { CouponPool, Offer } from '../catalog/types.ts';
 import { dayMs } from '../platform/lib/time.ts';
 
 /** Schema of a code (docs/reference/perks-and-wallet.md#coupons). */

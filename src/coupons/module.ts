@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/module.ts';
-import type { PublisherContext } from '../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../catalog/pages.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';

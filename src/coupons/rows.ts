@@ -1,4 +1,4 @@
-import type { CouponPool } from '../catalog/coupon-pool.ts';
+import type { CouponPool } from '../catalog/types.ts';
 import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 

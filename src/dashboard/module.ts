@@ -1,6 +1,7 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Alerts } from '../alerts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Offers } from '../offers/module.ts';
@@ -30,6 +31,7 @@ type Contributions = {
 type DashboardDeps = {
   platform: Platform;
   catalog: Catalog;
+  catalogAdmin: CatalogAdmin;
   accounts: Accounts;
   learning: Learning;
   webhooks: Webhooks;

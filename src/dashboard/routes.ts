@@ -1,7 +1,7 @@
 import { type AccessDeps, homeOf, registerAccessControl, registerSession } from '../accounts/access.ts';
 import { sessionLifetimeMs } from '../accounts/sessions.ts';
-import { maxUploadBytes } from '../catalog/image-upload.ts';
 import type { Snapshot } from '../catalog/types.ts';
+import { maxUploadBytes } from '../catalog-admin/images.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { publisherPath, registerCookies, registerLanguage, viewerOf } from '../shell/context.ts';

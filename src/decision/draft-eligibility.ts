@@ -1,5 +1,5 @@
 import { noHistory } from '../budgets/caps.ts';
-import { blankOffer } from '../catalog/blank-offer.ts';
+import { blankOffer } from '../catalog/provisioning.ts';
 import type { CampaignRules } from '../catalog/rules.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
 import { emptyModel } from '../learning/model.ts';

@@ -1,9 +1,8 @@
 import { deliveryOf } from '../budgets/goals.ts';
 import type { Condition } from '../catalog/conditions.ts';
 import { splitKind } from '../catalog/event-kinds.ts';
-import { payingEventOf } from '../catalog/paying-event.ts';
 import { maxCostMicros } from '../catalog/provisioning.ts';
-import type { FrequencyCap } from '../catalog/rules.ts';
+import { type FrequencyCap, payingEventOf } from '../catalog/rules.ts';
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
 import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';

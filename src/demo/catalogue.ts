@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { storeKnownKey } from '../accounts/keys.ts';
-import { seedCatalogue } from '../catalog/seed.ts';
-import type { SeedCatalogue } from '../catalog/seed-types.ts';
+import { type SeedCatalogue, seedCatalogue } from '../catalog-admin/seed.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
 const demoFolder = new URL('../../demo/', import.meta.url);

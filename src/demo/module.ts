@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { Offers } from '../offers/module.ts';
 import type { Perks } from '../perks/module.ts';
 import type { App } from '../platform/http/app.ts';
@@ -16,6 +17,7 @@ import { demoShopRoutes } from './shop/routes.ts';
 type DemoDeps = {
   platform: Platform;
   catalog: Catalog;
+  catalogAdmin: CatalogAdmin;
   accounts: Accounts;
   webhooks: Webhooks;
   offers: Offers;

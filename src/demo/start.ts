@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { storeKnownKey } from '../accounts/keys.ts';
-import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog/seed.ts';
 import type { CatalogStore } from '../catalog/store.ts';
+import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog-admin/seed.ts';
 import type { Config } from '../config.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';

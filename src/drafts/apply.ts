@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ReviewedKind } from '../catalog/approval.ts';
+import type { ReviewedKind } from '../catalog-admin/approval.ts';
 import type { HandedIn } from '../management/approval.ts';
 import type { Resource, Values, View } from '../management/resource.ts';
 import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';

@@ -1,4 +1,4 @@
-import type { ReviewedKind } from '../catalog/approval.ts';
+import type { ReviewedKind } from '../catalog-admin/approval.ts';
 import type { Values, View } from '../management/resource.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';

@@ -1,4 +1,4 @@
-import { mayPublish } from '../catalog/approval.ts';
+import { mayPublish } from '../catalog-admin/approval.ts';
 import { audit } from '../management/audit.ts';
 import type { Values } from '../management/resource.ts';
 import { etagOf } from '../management/rows.ts';

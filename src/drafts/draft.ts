@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import type { ReviewedKind } from '../catalog/approval.ts';
-import { urlWarningsOf } from '../catalog/url-warnings.ts';
+import type { ReviewedKind } from '../catalog-admin/approval.ts';
+import { urlWarningsOf } from '../catalog-admin/kinds.ts';
 import type { HandedIn } from '../management/approval.ts';
 import {
   idSchema,

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { Proposal } from '../management/approval.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
@@ -19,12 +20,13 @@ import { draftRoutes } from './routes.ts';
 
 export type Drafts = ReturnType<typeof createDrafts>;
 
-type DraftsDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+type DraftsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
 /** Changes of offers and campaigns that are proposed, and live once they are approved. */
-export function createDrafts({ platform, catalog }: DraftsDeps) {
+export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
   const { pool, dbHealth, now } = platform.deps;
-  const { kinds, management } = catalog;
+  const { kinds } = catalogAdmin;
+  const { management } = catalog;
   const schedule: Job = {
     name: 'scheduled drafts',
     roles: ['worker'],

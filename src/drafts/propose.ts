@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { campaignOf, isReviewedKind, materialFields, type ReviewedKind } from '../catalog/approval.ts';
+import { campaignOf, isReviewedKind, materialFields, type ReviewedKind } from '../catalog-admin/approval.ts';
 import type { HandedIn, Proposal } from '../management/approval.ts';
 import { audit } from '../management/audit.ts';
 import type { Values, View } from '../management/resource.ts';

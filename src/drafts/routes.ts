@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { approvalPermission } from '../catalog/approval.ts';
-import { type ImageForm, pictureLimits, readImageForm, takeImageForms } from '../catalog/image-form.ts';
+import { approvalPermission } from '../catalog-admin/approval.ts';
+import { type ImageForm, pictureLimits, readImageForm, takeImageForms } from '../catalog-admin/images.ts';
 import { answerOf, rowAnswer } from '../management/answers.ts';
 import {
   callOf,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LoggedEvent } from '../catalog/tracked-event.ts';
+import type { LoggedEvent } from '../catalog/types.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { retryStart } from '../platform/db/retry-start.ts';

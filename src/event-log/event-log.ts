@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import type { EventLog } from '../catalog/tracked-event.ts';
+import type { EventLog } from '../catalog/types.ts';
 import type { EventLogSetting } from '../config.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';

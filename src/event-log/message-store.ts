@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
-import type { LoggedEvent, StoreEvents } from '../catalog/tracked-event.ts';
+import type { LoggedEvent, StoreEvents } from '../catalog/types.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { Logger } from '../platform/logger.ts';

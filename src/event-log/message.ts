@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { kindsWith } from '../catalog/event-kinds.ts';
-import type { LoggedEvent } from '../catalog/tracked-event.ts';
+import type { LoggedEvent } from '../catalog/types.ts';
 
 /** Incremented with every change that earlier versions of the program can't read. */
 const version = 1;

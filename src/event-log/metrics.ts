@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import type { EventLog } from '../catalog/tracked-event.ts';
+import type { EventLog } from '../catalog/types.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 
 type GaugeDeps = { pool: pg.Pool; eventLog: EventLog | null; now: () => number };

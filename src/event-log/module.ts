@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/module.ts';
-import type { StoreEvents } from '../catalog/tracked-event.ts';
+import type { StoreEvents } from '../catalog/types.ts';
 import { everyRole, type Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
 import { startLogConsumer } from './consumer.ts';

@@ -1,6 +1,12 @@
 import { hash, randomUUID } from 'node:crypto';
-import { type Arm, type ArmChanges, admittedShare, type Experiment, experimentSlots } from '../catalog/experiments.ts';
-import type { Theme } from '../catalog/types.ts';
+import {
+  type Arm,
+  type ArmChanges,
+  admittedShare,
+  type Experiment,
+  experimentSlots,
+  type Theme,
+} from '../catalog/types.ts';
 import type { ArmRules } from '../decision/types.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 

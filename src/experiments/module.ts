@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -23,7 +24,7 @@ const pointsEveryMs = 600_000;
 
 export type Experiments = ReturnType<typeof createExperiments>;
 
-type ExperimentsDeps = { platform: Platform; catalog: Catalog };
+type ExperimentsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin };
 
 /** Experiments: who of a publisher's users is shown what, and what that adds. */
 export function createExperiments({ platform }: ExperimentsDeps) {

@@ -1,5 +1,6 @@
 import { Counter } from 'prom-client';
 import type { Catalog } from '../catalog/module.ts';
+import type { CatalogAdmin } from '../catalog-admin/module.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
@@ -11,10 +12,10 @@ import { landingCards } from './pages/landing-card.ts';
 import { actionAdditions, landingAdditions } from './view.ts';
 import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
-type LandingPagesDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
+type LandingPagesDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
 /** Landing pages and those of secondary actions, looked at daily: who leads to a lost one is paused. */
-export function createLandingPages({ platform, catalog, webhooks }: LandingPagesDeps) {
+export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }: LandingPagesDeps) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
   // Redirects may pass through http; addresses are still vetted.
   const sender = createSender({
@@ -38,7 +39,7 @@ export function createLandingPages({ platform, catalog, webhooks }: LandingPages
     now,
     random: Math.random,
     management: catalog.management,
-    kinds: catalog.kinds,
+    kinds: catalogAdmin.kinds,
     raiseFacts: webhooks.raiseFacts,
   };
   return {

@@ -1,5 +1,5 @@
-import { brandColours } from '../catalog/hosted-style.ts';
 import type { CatalogStore } from '../catalog/store.ts';
+import { brandColours } from '../catalog/themes.ts';
 import type { Publisher } from '../catalog/types.ts';
 import type { MessagePerk } from '../perks/perk-messages.ts';
 import { languageOf } from '../platform/i18n/languages.ts';

@@ -1,4 +1,4 @@
-import type { brandColours } from '../catalog/hosted-style.ts';
+import type { brandColours } from '../catalog/themes.ts';
 import type { MessagePerk } from '../perks/perk-messages.ts';
 import { type Html, html, nothing, plainText, trusted } from '../platform/http/html.ts';
 import { languages } from '../platform/i18n/languages.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { eachBeacon } from '../catalog/event-kinds.ts';
-import { type LimitedText, offerLimits } from '../catalog/offer-limits.ts';
+import { type LimitedText, offerLimits } from '../catalog/names.ts';
 
 import { codeSchema } from '../coupons/coupon.ts';
 

@@ -2,8 +2,14 @@ import { Type } from '@sinclair/typebox';
 import { activeCapsOf, type LimitedTotal, ownTotals } from '../budgets/caps.ts';
 import { type DeliveryState, deliveryStateOf, deliveryStates } from '../budgets/delivery-state.ts';
 import { type CampaignStanding, findStandings, type Standing } from '../budgets/standing.ts';
-import { toGoal } from '../catalog/goal.ts';
-import { type CampaignGoal, type CampaignRules, capMetric, capPeriods, type PayoutKind } from '../catalog/rules.ts';
+import {
+  type CampaignGoal,
+  type CampaignRules,
+  capMetric,
+  capPeriods,
+  type PayoutKind,
+  toGoal,
+} from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';

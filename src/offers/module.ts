@@ -7,7 +7,7 @@ import type { Budgets } from '../budgets/module.ts';
 import { findStandings } from '../budgets/standing.ts';
 import { noControls } from '../catalog/controls.ts';
 import type { Catalog } from '../catalog/module.ts';
-import type { Card, PageExtensions } from '../catalog/page-extensions.ts';
+import type { Card, PageExtensions } from '../catalog/pages.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
 import type { Coupons } from '../coupons/module.ts';
@@ -87,6 +87,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets, e
   const outcomes = createOutcomeSampler({ now });
   const inputs = { pool, now, catalog: store, model, eventsStoredUntil };
   const offers = createOfferService({
+    resolvePlacement: catalog.placements.resolve,
     pool,
     flushPool,
     dbHealth,

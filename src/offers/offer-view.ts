@@ -1,8 +1,6 @@
-import { buildCreativeView } from '../catalog/creative-view.ts';
 import { eachBeacon, eventKinds, ownEventPath, ownEventsOf } from '../catalog/event-kinds.ts';
-import { offerLimits } from '../catalog/offer-limits.ts';
-import type { OfferCopy } from '../catalog/offer-texts.ts';
-import type { Offer, Publisher } from '../catalog/types.ts';
+import { offerLimits } from '../catalog/names.ts';
+import { buildCreativeView, type Offer, type OfferCopy, type Publisher } from '../catalog/types.ts';
 import type { Coupon } from '../coupons/coupon.ts';
 import type { Wanted } from '../platform/i18n/reader.ts';
 import { escapeHtml } from '../platform/lib/escape-html.ts';

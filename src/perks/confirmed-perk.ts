@@ -1,5 +1,4 @@
-import { blankOffer } from '../catalog/blank-offer.ts';
-import { localise } from '../catalog/translations.ts';
+import { blankOffer, localise } from '../catalog/provisioning.ts';
 import type { Offer, Publisher, Snapshot } from '../catalog/types.ts';
 import type { Coupon } from '../coupons/coupon.ts';
 import { buildOfferView, fillCopy, type MacroValues, type OfferView } from '../offers/offer-view.ts';

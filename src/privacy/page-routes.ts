@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type pg from 'pg';
-import { hostedStyle, styleDirectives } from '../catalog/hosted-style.ts';
 import type { CatalogStore } from '../catalog/store.ts';
+import { hostedStyle, styleDirectives } from '../catalog/themes.ts';
 import type { Config } from '../config.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';

@@ -1,4 +1,4 @@
-import { loadExchangeRates } from '../catalog/exchange-rates.ts';
+import { loadExchangeRates } from '../catalog/store.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type ExchangeRates, exchangeMicros, exchangeOn } from '../platform/exchange-rates.ts';
 import { microsToNumber } from '../platform/money.ts';

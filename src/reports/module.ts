@@ -1,7 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
-import type { PageExtensions } from '../catalog/page-extensions.ts';
-import { publisherPages } from '../catalog/publisher-pages.ts';
+import { type PageExtensions, publisherPages } from '../catalog/pages.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { App } from '../platform/http/app.ts';
 import { hourly, type Job } from '../platform/jobs.ts';

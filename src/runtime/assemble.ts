@@ -1,4 +1,4 @@
-import type { PageExtensions } from '../catalog/page-extensions.ts';
+import type { PageExtensions } from '../catalog/pages.ts';
 import { type Additions, type AllAdditions, bothAdditions } from '../management/additions.ts';
 import { createManagementClient } from '../management/page-client.ts';
 import type { Management, PermissionEntry } from '../management/unit-of-work.ts';

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { AlertCheck } from '../alerts/kinds.ts';
-import type { PageExtensions } from '../catalog/page-extensions.ts';
-import type { EventLog, StoreEvents } from '../catalog/tracked-event.ts';
+import type { PageExtensions } from '../catalog/pages.ts';
+import type { EventLog, StoreEvents } from '../catalog/types.ts';
 import type { Command } from '../command-line/command.ts';
 import type { Additions } from '../management/additions.ts';
 import type { Proposal } from '../management/approval.ts';

@@ -6,7 +6,7 @@ import {
   tellAttributes,
   tellMembers,
 } from '../audiences/profile-changes.ts';
-import { keepAttributes } from '../catalog/keeps-attributes.ts';
+import { keepAttributes } from '../catalog/store.ts';
 import { insertOutcomes, maxOutcomeValue, type Outcome, timeProblemOf } from '../experiments/outcome-store.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
-import { readEverywhere } from '../catalog/keeps-attributes.ts';
+import { readEverywhere } from '../catalog/store.ts';
 import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { AppError } from '../platform/errors.ts';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type EventKind, eventKinds, ownKind } from '../catalog/event-kinds.ts';
-import { type PerkEvent, type StoredEvent, suspicions, type TrackedEvent } from '../catalog/tracked-event.ts';
+import { type PerkEvent, type StoredEvent, suspicions, type TrackedEvent } from '../catalog/types.ts';
 import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';

@@ -1,6 +1,5 @@
 import { rulesOf } from '../catalog/event-kinds.ts';
-import type { EventLog, LoggedEvent } from '../catalog/tracked-event.ts';
-import type { Campaign } from '../catalog/types.ts';
+import type { Campaign, EventLog, LoggedEvent } from '../catalog/types.ts';
 import type { BatchMeters } from '../platform/db/batch.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';

@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { CountedEvent } from '../budgets/count.ts';
-import { isPostbackEvent } from '../catalog/postback-events.ts';
-import type { TrackedEvent } from '../catalog/tracked-event.ts';
-import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { isPostbackEvent, type Publisher, type Snapshot, type TrackedEvent } from '../catalog/types.ts';
 import { dates, uuids } from '../platform/db/binary-array.ts';
 import type { Transaction } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';

@@ -1,8 +1,7 @@
 import type pg from 'pg';
 import { rulesOf } from '../catalog/event-kinds.ts';
 import type { CatalogStore } from '../catalog/store.ts';
-import type { TrackedEvent } from '../catalog/tracked-event.ts';
-import type { Campaign } from '../catalog/types.ts';
+import type { Campaign, TrackedEvent } from '../catalog/types.ts';
 import type { BatchMeters } from '../platform/db/batch.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';

@@ -1,7 +1,6 @@
 import type { CountedEvent } from '../budgets/count.ts';
 import { lockUsersOf } from '../budgets/history.ts';
-import type { LoggedEvent, TrackedEvent } from '../catalog/tracked-event.ts';
-import type { Campaign, Snapshot } from '../catalog/types.ts';
+import type { Campaign, LoggedEvent, Snapshot, TrackedEvent } from '../catalog/types.ts';
 import type { Transaction } from '../platform/db/pool.ts';
 import type { NoThanks } from './beacons/insert-no-thanks.ts';
 import type { Click } from './clicks/insert-clicks.ts';

@@ -2,8 +2,7 @@ import { activeCapsOf } from '../budgets/caps.ts';
 import { type CountedEvent, countEvents } from '../budgets/count.ts';
 import { ownKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules.ts';
-import type { TrackedEvent } from '../catalog/tracked-event.ts';
-import type { Campaign, Snapshot } from '../catalog/types.ts';
+import type { Campaign, Snapshot, TrackedEvent } from '../catalog/types.ts';
 import { type Executor, type Transaction, whenCommitted } from '../platform/db/pool.ts';
 import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';
 import {

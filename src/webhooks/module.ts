@@ -1,6 +1,6 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
-import { maxFontBytes } from '../catalog/page-extensions.ts';
+import { maxFontBytes } from '../catalog/pages.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';

@@ -1,4 +1,4 @@
-import type { FetchFile } from '../catalog/page-extensions.ts';
+import type { FetchFile } from '../catalog/pages.ts';
 import type { Net } from '../config/nets.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../platform/errors.ts';

@@ -2,7 +2,7 @@ import type { LightMyRequestResponse as Response } from 'fastify';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
-import { maxUploadBytes } from '../../src/catalog/image-upload.ts';
+import { maxUploadBytes } from '../../src/catalog-admin/images.ts';
 import { deleteOldDrafts } from '../../src/drafts/draft.ts';
 import { drawStripes } from '../catalog/images/pictures.ts';
 import { origin, signInAs, type TestUser } from '../dashboard/support.ts';

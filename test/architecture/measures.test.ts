@@ -76,7 +76,7 @@ const sourceLines = files
 const portFiles = files.map(({ path }) => path).filter((path) => path.endsWith('/ports.ts'));
 
 /** Today's values, which are to fall to 12. */
-const mostTopFiles = { catalog: 54, budgets: 26, learning: 12, shell: 10 };
+const mostTopFiles = { catalog: 12, 'catalog-admin': 12, budgets: 26, learning: 12, shell: 10 };
 
 type Measure = { what: string; now: number; limit: number; found: readonly string[] };
 
@@ -106,7 +106,7 @@ test('the code stays within its measures', () => {
       return { what: `public files of ${module}`, now: found.length, limit, found };
     }),
     { what: 'spreads that only keep lines apart', now: spreads.length, limit: 0, found: spreads },
-    { what: 'pairs of modules that import', now: arrowList.length, limit: 232, found: arrowList },
+    { what: 'pairs of modules that import', now: arrowList.length, limit: 246, found: arrowList },
     { what: 'modules in the longest chain of imports', now: longestChain.length, limit: 14, found: longestChain },
     { what: 'lines of src without languages', now: sourceLines, limit: 116_800, found: [] },
   ];

@@ -41,7 +41,10 @@ export const tables: Record<string, Ownership> = {
   ]),
   audiences: {
     owner: 'audiences',
-    readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },
+    readers: {
+      catalog: 'the snapshot has their ids by the keys that campaigns name',
+      'catalog-admin': 'a campaign may name only audiences that exist',
+    },
   },
   ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
@@ -58,7 +61,7 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('learning', ['learning_progress', 'model_versions', 'ranking_progress', 'ranking_versions']),
   ...owned('budgets', ['cap_reservations', 'cap_slices']),
-  campaign_usage: { owner: 'budgets', readers: { catalog: bookedMoney } },
+  campaign_usage: { owner: 'budgets', readers: { 'catalog-admin': bookedMoney } },
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
   ...owned('platform', ['installation', 'space_probe']),
@@ -205,7 +208,7 @@ export const tables: Record<string, Ownership> = {
     ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
     ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
   ]),
-  rollup_money: { owner: 'reports', readers: { catalog: bookedMoney } },
+  rollup_money: { owner: 'reports', readers: { 'catalog-admin': bookedMoney } },
   bookings: {
     owner: 'reports',
     readers: {

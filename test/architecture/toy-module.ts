@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { PublisherContext } from '../../src/catalog/publisher-pages.ts';
-import { publisherPages } from '../../src/catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../src/catalog/pages.ts';
 import { html } from '../../src/platform/http/html.ts';
 import type { Module } from '../../src/runtime/module.ts';
 

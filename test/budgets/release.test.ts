@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { afterStep, type Known, stepAgesMs } from '../../src/budgets/release.ts';
-import { type PayingEvent, payingEventOf } from '../../src/catalog/paying-event.ts';
+import { type PayingEvent, payingEventOf } from '../../src/catalog/rules.ts';
 import { createDelays, noteDelay } from '../../src/learning/delays.ts';
 import type { DelayCounts } from '../../src/learning/progress.ts';
 import type { HighRates } from '../../src/learning/score.ts';

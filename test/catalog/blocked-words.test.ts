@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { wordFinder } from '../../src/catalog/blocked-words.ts';
+import { wordFinder } from '../../src/catalog/names.ts';
 
 describe('a blocked word', () => {
   test.each([

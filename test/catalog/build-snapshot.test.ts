@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildSnapshot } from '../../src/catalog/build-snapshot.ts';
 import { isKnownTo, payoutOf } from '../../src/catalog/provisioning.ts';
 import type {
   CampaignRow,
@@ -10,7 +9,8 @@ import type {
   ProvisionRow,
   PublisherRow,
   ThemeRow,
-} from '../../src/catalog/snapshot-rows.ts';
+} from '../../src/catalog/snapshot/rows.ts';
+import { buildSnapshot } from '../../src/catalog/store.ts';
 import type { Offer, Publisher, Snapshot } from '../../src/catalog/types.ts';
 import { buildIndex } from '../../src/decision/build-index.ts';
 import { indexOf } from '../../src/decision/decide.ts';

@@ -1,7 +1,7 @@
 import { defaultAppearance, defaultStyles } from '@perkwire/client';
 import { expect, test } from 'vitest';
-import { contrastOf, lowContrasts } from '../../src/catalog/contrast.ts';
-import { overlay } from '../../src/catalog/theme-settings.ts';
+import { overlay } from '../../src/catalog/themes.ts';
+import { contrastOf, lowContrasts } from '../../src/catalog-admin/theme-overrides.ts';
 
 test('the contrast is that of WCAG 2.2', () => {
   expect(contrastOf('#000000', '#ffffff')).toBeCloseTo(21, 5);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { contentCategories } from '../../src/catalog/content-taxonomy.ts';
-import { controlsOf, hostOf, noControls } from '../../src/catalog/controls.ts';
+import { contentCategories, controlsOf, hostOf, noControls } from '../../src/catalog/controls.ts';
 import type { Campaign, Offer, StoredControls } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';

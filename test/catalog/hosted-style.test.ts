@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hostedStyle } from '../../src/catalog/hosted-style.ts';
+import { hostedStyle } from '../../src/catalog/themes.ts';
 import type { Publisher, Theme } from '../../src/catalog/types.ts';
 
 const publisher = { name: 'Shop' } as Publisher;

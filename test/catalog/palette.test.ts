@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { lowContrasts } from '../../src/catalog/contrast.ts';
-import { coloursOf } from '../../src/catalog/pages/themes/appearance-fields.ts';
-import { readAppearance } from '../../src/catalog/pages/themes/appearance-form.ts';
-import { coloursIn, paletteOf } from '../../src/catalog/palette.ts';
-import { buildAppearance, buildStyles } from '../../src/catalog/theme-settings.ts';
+import { buildAppearance, buildStyles } from '../../src/catalog/themes.ts';
 import type { Publisher, Theme } from '../../src/catalog/types.ts';
+import { coloursOf } from '../../src/catalog-admin/pages/themes/appearance-fields.ts';
+import { readAppearance } from '../../src/catalog-admin/pages/themes/appearance-form.ts';
+import { coloursIn, paletteOf } from '../../src/catalog-admin/pages/themes/palette.ts';
+import { lowContrasts } from '../../src/catalog-admin/theme-overrides.ts';
 import { fieldsOf } from '../../src/shell/context.ts';
 
 const hex = (value: number): string => `#${value.toString(16).padStart(6, '0')}`;

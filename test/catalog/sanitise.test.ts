@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sanitiseTerms } from '../../src/catalog/sanitise.ts';
+import { sanitiseTerms } from '../../src/platform/lib/sanitise-terms.ts';
 
 /** Interface documentation: terms_and_conditions. */
 const allowed = new Set(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildAppearance, buildSettings, buildStyles } from '../../src/catalog/theme-settings.ts';
+import { buildAppearance, buildSettings, buildStyles } from '../../src/catalog/themes.ts';
 import type { Publisher, Theme } from '../../src/catalog/types.ts';
 
 type Kind = 'string' | 'integer' | 'boolean' | 'plain number';

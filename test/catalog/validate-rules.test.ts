@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Condition, checkCondition } from '../../src/catalog/conditions.ts';
-import type { CampaignRules } from '../../src/catalog/rules.ts';
-import { checkCapOverrides, checkRules, checkSequenceRule } from '../../src/catalog/validate-rules.ts';
+import { type CampaignRules, checkCapOverrides, checkRules, checkSequenceRule } from '../../src/catalog/rules.ts';
 import { matchesCondition } from '../../src/decision/rules/post-filters.ts';
 
 const lines = (rules: unknown): string[] => checkRules(rules).map(({ path, message }) => `${path} ${message}`);

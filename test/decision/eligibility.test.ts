@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { CampaignRules, TargetList } from '../../src/catalog/rules.ts';
+import { type CampaignRules, checkRules, type TargetList } from '../../src/catalog/rules.ts';
 import type { Campaign, Offer } from '../../src/catalog/types.ts';
-import { checkRules } from '../../src/catalog/validate-rules.ts';
 import type { DecisionContext } from '../../src/decision/types.ts';
 import { campaignOf, contextOf, offerOf, offersOf, picture, provisionTo, shown, withRules } from './support.ts';
 

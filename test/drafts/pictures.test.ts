@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { maxUploadBytes } from '../../src/catalog/image-upload.ts';
+import { maxUploadBytes } from '../../src/catalog-admin/images.ts';
 import { drawStripes } from '../catalog/images/pictures.ts';
 import { runCommand } from '../command-line/support.ts';
 import { addTenant } from '../isolation/tenant.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { experimentSlots, type Slots } from '../../src/catalog/experiments.ts';
+import { experimentSlots, type Slots } from '../../src/catalog/types.ts';
 import { slotOf } from '../../src/experiments/assign.ts';
 import { clonePool } from '../support/database.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';

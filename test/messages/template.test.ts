@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { brandColours } from '../../src/catalog/hosted-style.ts';
+import { brandColours } from '../../src/catalog/themes.ts';
 import { renderMessage, renderQuestion } from '../../src/messages/template.ts';
 import { inLanguage } from '../../src/platform/i18n/reader.ts';
 import { publisherWith } from '../decision/support.ts';

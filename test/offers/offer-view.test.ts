@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { OfferCopy } from '../../src/catalog/offer-texts.ts';
+import type { OfferCopy } from '../../src/catalog/types.ts';
 import { readFetchOffers } from '../../src/offers/fetch/request.ts';
 import { fillCopy, hasMacros, macroNames, macroValuesOf } from '../../src/offers/offer-view.ts';
 import { escapeHtml } from '../../src/platform/lib/escape-html.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { createImageStore, saveOriginal } from '../../src/catalog/image-storage.ts';
+import { createImageStore, saveOriginal } from '../../src/catalog-admin/images.ts';
 import { drawStripes } from '../catalog/images/pictures.ts';
 import { commandsOf } from './document.ts';
 import { programPath, startMachine } from './machine.ts';

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect } from 'vitest';
-import type { TrackedEvent } from '../../src/catalog/tracked-event.ts';
+import type { TrackedEvent } from '../../src/catalog/types.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
 import { type Answer, requestOver } from '../support/request.ts';

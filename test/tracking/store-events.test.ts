@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LoggedEvent } from '../../src/catalog/tracked-event.ts';
-import type { Offer } from '../../src/catalog/types.ts';
+import type { LoggedEvent, Offer } from '../../src/catalog/types.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
 import { storeEvents } from '../../src/tracking/store-events.ts';

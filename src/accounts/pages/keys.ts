@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { View } from '../../management/resource.ts';
 import { type PermissionEntry, permissionsOf } from '../../management/unit-of-work.ts';
 import type { App } from '../../platform/http/app.ts';

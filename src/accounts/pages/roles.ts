@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import { permissionsOf } from '../../management/unit-of-work.ts';
 import type { App } from '../../platform/http/app.ts';

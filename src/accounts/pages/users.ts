@@ -1,4 +1,4 @@
-import { publisherPages } from '../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../catalog/pages.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';

@@ -1,4 +1,4 @@
-import { materialFields } from '../../catalog/approval.ts';
+import { materialFields } from '../../catalog-admin/approval.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { emptyState, pager, table } from '../../shell/components.ts';

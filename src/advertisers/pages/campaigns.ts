@@ -1,4 +1,4 @@
-import { payoutText } from '../../catalog/payout-text.ts';
+import { payoutText } from '../../catalog-admin/payout-text.ts';
 import { withAdditions } from '../../management/additions.ts';
 import type { View } from '../../management/resource.ts';
 import { getRow } from '../../management/rows.ts';

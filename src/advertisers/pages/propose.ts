@@ -1,4 +1,4 @@
-import { creativeTypes, firstImageField, pictureTypes, readUpload } from '../../catalog/image-upload.ts';
+import { creativeTypes, firstImageField, pictureTypes, readUpload } from '../../catalog-admin/images.ts';
 import type { HandedIn, Proposal } from '../../management/approval.ts';
 import type { Values, View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';

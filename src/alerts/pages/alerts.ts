@@ -1,8 +1,7 @@
 import type pg from 'pg';
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Config } from '../../config.ts';
-import type { DatabaseHealth } from '../../platform/db/health.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { html } from '../../platform/http/html.ts';

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { keepAttributes, readEverywhere } from '../../catalog/keeps-attributes.ts';
+import { keepAttributes, readEverywhere } from '../../catalog/store.ts';
 import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';

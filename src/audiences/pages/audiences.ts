@@ -1,5 +1,5 @@
 import { isOwnKind, ownKind, splitKind } from '../../catalog/event-kinds.ts';
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';

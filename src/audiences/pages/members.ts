@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';

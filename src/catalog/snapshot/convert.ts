@@ -4,13 +4,27 @@ import { exchangeRatesOf } from '../../platform/exchange-rates.ts';
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { wantedOf } from '../../platform/i18n/reader.ts';
 import { hourMs } from '../../platform/lib/time.ts';
-import { parseUrl } from '../../platform/lib/url.ts';
 import { toMicros } from '../../platform/money.ts';
 import { controlsOf } from '../controls.ts';
-import type { CouponPool } from '../coupon-pool.ts';
-import type { Arm, Experiment } from '../experiments.ts';
-import { controlOf, holdoutArm } from '../experiments.ts';
-import { toGoal } from '../goal.ts';
+import { isFrameHost } from '../names.ts';
+import { translationsOf } from '../provisioning.ts';
+import { toGoal } from '../rules.ts';
+import {
+  type ApiKey,
+  type Arm,
+  type Campaign,
+  type CouponPool,
+  type Creative,
+  controlOf,
+  type Experiment,
+  holdoutArm,
+  type Offer,
+  type Placement,
+  type Provision,
+  type Publisher,
+  type SequenceRule,
+  type Theme,
+} from '../types.ts';
 import type {
   AudienceRow,
   CampaignRow,
@@ -25,19 +39,7 @@ import type {
   PublisherRow,
   SequenceRuleRow,
   ThemeRow,
-} from '../snapshot-rows.ts';
-import { translationsOf } from '../translations.ts';
-import type {
-  ApiKey,
-  Campaign,
-  Creative,
-  Offer,
-  Placement,
-  Provision,
-  Publisher,
-  SequenceRule,
-  Theme,
-} from '../types.ts';
+} from './rows.ts';
 
 /**
  * Converts a publisher without the parts that depend on other rows: its index, sequence rules and experiments.
@@ -92,12 +94,6 @@ export function toPublisher(
     placements: new Map(placementRows.map((placement) => [placement.name, toPlacement(placement)])),
   };
 }
-
-/** Whether a text is a CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
-export const isFrameHost = (text: string): boolean =>
-  /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
-  text.length <= 300 &&
-  parseUrl(text.replace('*.', 'any.')) !== null;
 
 function toTheme(row: ThemeRow): Theme {
   return {

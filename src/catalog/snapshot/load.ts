@@ -1,5 +1,5 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from '../snapshot-rows.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
 /** Rows at one instant, with the source they were read from. */
 export type Stored = { rows: CatalogRows; source: string };

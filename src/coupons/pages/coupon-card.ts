@@ -1,4 +1,4 @@
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';

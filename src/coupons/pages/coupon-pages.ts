@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';

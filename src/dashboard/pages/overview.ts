@@ -1,5 +1,5 @@
 import type { Alerts } from '../../alerts/module.ts';
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { createFailFast, type FailFast } from '../../platform/db/health.ts';
 import type { App } from '../../platform/http/app.ts';

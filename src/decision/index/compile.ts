@@ -2,18 +2,19 @@ import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/caps
 import { type CompiledGoal, compileGoal } from '../../budgets/goals.ts';
 import type { Condition } from '../../catalog/conditions.ts';
 import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
-import type {
-  CampaignRules,
-  FrequencyCap,
-  Goal,
-  Pacing,
-  Schedule,
-  Targeting,
-  TargetList,
-  TotalCap,
+import {
+  type CampaignRules,
+  checkCapOverrides,
+  checkRules,
+  type FrequencyCap,
+  type Goal,
+  type Pacing,
+  type Schedule,
+  type Targeting,
+  type TargetList,
+  type TotalCap,
 } from '../../catalog/rules.ts';
 import type { Offer, Payout, Provision } from '../../catalog/types.ts';
-import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
 

@@ -1,4 +1,4 @@
-import { plainText } from '../../catalog/blocked-words.ts';
+import { plainText } from '../../catalog/names.ts';
 import type { Offer, Publisher, SequenceRule } from '../../catalog/types.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { Exclusion } from '../eligibility.ts';

@@ -1,7 +1,6 @@
 import { reachedFrequencyCap, reachedTotalCap } from '../../budgets/cap-rules.ts';
 import { pacingProbability } from '../../budgets/pacing.ts';
-import { compare } from '../../catalog/compare.ts';
-import type { Condition } from '../../catalog/conditions.ts';
+import { type Condition, compare } from '../../catalog/conditions.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
 import type { EligibilityIndex, Exclusion } from '../eligibility.ts';
 import { type Candidate, type Matcher, matchesValue } from '../index/compile.ts';

@@ -1,6 +1,5 @@
 import { eventRevenueMicros } from '../../catalog/provisioning.ts';
-import type { TrackedEvent } from '../../catalog/tracked-event.ts';
-import type { Offer } from '../../catalog/types.ts';
+import type { Offer, TrackedEvent } from '../../catalog/types.ts';
 import type { SessionRecord } from '../../offers/session-record.ts';
 import type { Random } from '../../platform/lib/random.ts';
 import { hourMs } from '../../platform/lib/time.ts';

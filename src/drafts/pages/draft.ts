@@ -1,5 +1,5 @@
-import { mayApprove } from '../../catalog/approval.ts';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
+import { mayApprove } from '../../catalog-admin/approval.ts';
 import type { View } from '../../management/resource.ts';
 import { etagOf } from '../../management/rows.ts';
 import type { Actor } from '../../management/unit-of-work.ts';

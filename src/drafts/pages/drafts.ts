@@ -1,5 +1,5 @@
-import { mayApprove } from '../../catalog/approval.ts';
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
+import { mayApprove } from '../../catalog-admin/approval.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { View } from '../../management/resource.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -1,6 +1,5 @@
-import type { ArmChanges } from '../../catalog/experiments.ts';
-import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
-import { type UnitChanges, undoUnitChanges, writeUnitChanges } from '../../catalog/unit-changes.ts';
+import { type ArmChanges, controlOf, holdoutArm } from '../../catalog/types.ts';
+import { type UnitChanges, undoUnitChanges, writeUnitChanges } from '../../catalog-admin/unit-changes.ts';
 import type { View } from '../../management/resource.ts';
 import { getRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';

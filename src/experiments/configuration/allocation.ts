@@ -1,5 +1,4 @@
-import type { Slots } from '../../catalog/experiments.ts';
-import { experimentSlots } from '../../catalog/experiments.ts';
+import { experimentSlots, type Slots } from '../../catalog/types.ts';
 
 /** An arm with its share of the traffic, from 0 to 1. */
 type ArmShare = { key: string; share: number };

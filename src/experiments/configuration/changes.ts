@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { checkOverrides, settingsOverrides } from '../../catalog/theme-overrides.ts';
+import { checkOverrides, settingsOverrides } from '../../catalog-admin/theme-overrides.ts';
 import { offersPerResponse } from '../../management/fields.ts';
 import { idSchema } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';

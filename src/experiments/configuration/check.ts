@@ -1,4 +1,4 @@
-import { holdoutArm } from '../../catalog/experiments.ts';
+import { holdoutArm } from '../../catalog/types.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';

@@ -1,4 +1,4 @@
-import type { Slots } from '../../catalog/experiments.ts';
+import type { Slots } from '../../catalog/types.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type ArmInput, touchedBy } from './changes.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Type } from '@sinclair/typebox';
-import { controlOf, experimentSlots, holdoutArm } from '../../catalog/experiments.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import { controlOf, experimentSlots, holdoutArm } from '../../catalog/types.ts';
 import { text } from '../../management/fields.ts';
 import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../../management/resource.ts';
 import type { Work } from '../../management/unit-of-work.ts';

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { admittedShare } from '../../catalog/experiments.ts';
+import { admittedShare } from '../../catalog/types.ts';
 import { orNull } from '../../management/resource.ts';
 import { AppError } from '../../platform/errors.ts';
 import { hourMs } from '../../platform/lib/time.ts';

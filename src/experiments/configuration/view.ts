@@ -1,5 +1,5 @@
-import type { Slots } from '../../catalog/experiments.ts';
-import type { WrittenRow } from '../../catalog/unit-changes.ts';
+import type { Slots } from '../../catalog/types.ts';
+import type { WrittenRow } from '../../catalog-admin/unit-changes.ts';
 import type { ArmInput } from './changes.ts';
 import type { HistoryEntry } from './history.ts';
 import type { RampStep } from './ramp.ts';

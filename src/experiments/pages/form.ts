@@ -1,5 +1,5 @@
-import { holdoutArm } from '../../catalog/experiments.ts';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
+import { holdoutArm } from '../../catalog/types.ts';
 import type { Values } from '../../management/resource.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';

@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';

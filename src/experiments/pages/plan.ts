@@ -1,4 +1,4 @@
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';

@@ -1,4 +1,4 @@
-import { controlOf } from '../../catalog/experiments.ts';
+import { controlOf } from '../../catalog/types.ts';
 import { getRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ArmInput } from '../configuration/changes.ts';

@@ -1,4 +1,4 @@
-import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
+import { controlOf, holdoutArm } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createPacer } from '../../platform/lib/slices.ts';

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import type { Card, PageExtensions } from '../../catalog/page-extensions.ts';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { Card, PageExtensions, PublisherContext } from '../../catalog/pages.ts';
 import type { createFailFast } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';

@@ -1,5 +1,5 @@
 import { parseEmail } from '../../accounts/users.ts';
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { App } from '../../platform/http/app.ts';
 import { html } from '../../platform/http/html.ts';

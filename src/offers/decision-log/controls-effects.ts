@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { controlsOf, noControls } from '../../catalog/controls.ts';
-import { type ControlsCost, type ControlsEffect, rulesOf, withoutRule } from '../../catalog/controls-rules.ts';
+import {
+  type ControlsCost,
+  type ControlsEffect,
+  controlsOf,
+  noControls,
+  rulesOf,
+  withoutRule,
+} from '../../catalog/controls.ts';
 import type { Offer, Publisher, StoredControls } from '../../catalog/types.ts';
 import { buildIndex } from '../../decision/build-index.ts';
 import { decide } from '../../decision/decide.ts';

@@ -3,13 +3,14 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createGzip, gunzip } from 'node:zlib';
-import { buildSnapshot } from '../../catalog/build-snapshot.ts';
-import type { CatalogRows } from '../../catalog/snapshot-rows.ts';
+import { buildSnapshot, type rowsOf } from '../../catalog/store.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import { buildIndex } from '../../decision/build-index.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import type { DecisionRecord } from '../session-record.ts';
+
+type CatalogRows = ReturnType<typeof rowsOf>;
 
 /** How often a state in use is marked as used (milliseconds). */
 export const touchMs = hourMs;

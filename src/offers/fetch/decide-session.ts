@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Totals, UserHistory } from '../../budgets/caps.ts';
+import { localise } from '../../catalog/provisioning.ts';
 import { rowsOf, stateIdOf } from '../../catalog/store.ts';
-import { localise } from '../../catalog/translations.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type Caller, calledPublisher } from '../../accounts/caller.ts';
-import { localise } from '../../catalog/translations.ts';
+import { localise } from '../../catalog/provisioning.ts';
 import type { Offer, Publisher } from '../../catalog/types.ts';
 import type { Explanation } from '../../decision/explain.ts';
 import { publisherIdParameter } from '../../management/http.ts';

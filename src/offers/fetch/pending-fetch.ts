@@ -1,9 +1,8 @@
 import { type ProfileKeys, profileKeysOf } from '../../audiences/profile-keys.ts';
 import { activeCapsOf } from '../../budgets/caps.ts';
-import type { Experiment } from '../../catalog/experiments.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
-import { findTheme } from '../../catalog/theme-key.ts';
-import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
+import { findTheme } from '../../catalog/themes.ts';
+import type { Experiment, Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import { type Assigned, assign, type Subject, subjectOf, withArms } from '../../experiments/assign.ts';

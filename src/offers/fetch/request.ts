@@ -11,7 +11,7 @@ import {
   normaliseName,
   refusedAttributeNames,
 } from '../../catalog/names.ts';
-import { findTheme } from '../../catalog/theme-key.ts';
+import { findTheme } from '../../catalog/themes.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';

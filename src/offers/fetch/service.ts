@@ -1,14 +1,12 @@
 import type pg from 'pg';
 import type { LiveUsage } from '../../budgets/live-usage.ts';
 import type { Slices } from '../../budgets/slices.ts';
-import { createPlacements } from '../../catalog/placements.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { Assigned } from '../../experiments/assign.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
-import type { DatabaseHealth } from '../../platform/db/health.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
 import type { Geo } from '../../platform/geo.ts';
 import type { Pieces } from '../../platform/http/hot-routes.ts';
@@ -93,16 +91,16 @@ type FetchSources = InputSources & {
   logger: Logger;
   usage: LiveUsage;
   slices: Slices;
+  /** Returns the name that a placement is counted under. */
+  resolvePlacement: (publisher: Publisher, name: string) => string | Promise<string>;
   fetchMeter: FetchMeter;
   outcomes: OutcomeSampler;
 };
 
 export function createOfferService(sources: FetchSources): OfferService {
-  const { pool, flushPool, dbHealth, tokens, config, now, usage, slices, model, batchMeters, eventsStoredUntil } =
-    sources;
+  const { flushPool, dbHealth, tokens, config, now, usage, slices, model, batchMeters, eventsStoredUntil } = sources;
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), now });
   const failFast = createFailFast(dbHealth);
-  const placements = createPlacements(pool, failFast);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const open = createFetchOpener(sources, userKeys);
   const movingUsers = createMovingUsers({ pool: flushPool, dbHealth, now, batchMeters, userKeys });
@@ -122,7 +120,7 @@ export function createOfferService(sources: FetchSources): OfferService {
   }
 
   const placementOf = ({ dev, request, publisher }: PendingFetch): string | Promise<string> =>
-    dev ? request.placement : placements.resolve(publisher, request.placement);
+    dev ? request.placement : sources.resolvePlacement(publisher, request.placement);
 
   function measured(pending: PendingFetch, result: FetchResult): FetchResult {
     measure(sources, pending, result.session);

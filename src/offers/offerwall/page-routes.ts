@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { loadScript } from '../../browser/script.ts';
-import { hostedStyle } from '../../catalog/hosted-style.ts';
-import { findTheme } from '../../catalog/theme-key.ts';
+import { findTheme, hostedStyle } from '../../catalog/themes.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';

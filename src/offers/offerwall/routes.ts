@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Caller } from '../../accounts/caller.ts';
-import { campaignLimits } from '../../catalog/offer-limits.ts';
+import { campaignLimits } from '../../catalog/names.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';

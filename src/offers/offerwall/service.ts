@@ -1,11 +1,9 @@
 import type pg from 'pg';
 import { eventKinds } from '../../catalog/event-kinds.ts';
-import { isServedTo } from '../../catalog/provisioning.ts';
-import { localise } from '../../catalog/translations.ts';
+import { isServedTo, localise } from '../../catalog/provisioning.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
-import type { DatabaseHealth } from '../../platform/db/health.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Wanted, wantedOf } from '../../platform/i18n/reader.ts';
 import { checkToken, createSigner } from '../../platform/security/tracking-token.ts';

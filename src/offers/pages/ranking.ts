@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Campaign } from '../../catalog/types.ts';
 import { comparisonOf } from '../../decision/comparison.ts';

@@ -5,7 +5,7 @@ import {
   privacyUrlOf,
   translateSettings,
   translateStyles,
-} from '../../catalog/theme-settings.ts';
+} from '../../catalog/themes.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Assigned } from '../../experiments/assign.ts';
 import { bytesOf, type Pieces } from '../../platform/http/hot-routes.ts';

@@ -1,12 +1,11 @@
 import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
-import type { PerkEvent } from '../../catalog/tracked-event.ts';
+import type { PerkEvent } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
-import type { DatabaseHealth } from '../../platform/db/health.ts';
-import { createFailFast } from '../../platform/db/health.ts';
+import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { KeyResources } from '../../platform/http/key-restrictions.ts';

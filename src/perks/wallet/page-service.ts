@@ -1,4 +1,4 @@
-import { hostedStyle } from '../../catalog/hosted-style.ts';
+import { hostedStyle } from '../../catalog/themes.ts';
 import { fillCopy } from '../../offers/offer-view.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';

@@ -1,9 +1,9 @@
-import { sanitiseTerms } from '../../catalog/sanitise.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 import type { OfferView } from '../../offers/offer-view.ts';
 import { type Html, html, nothing, pageOf, plainText, trusted } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { lastDay, longDay, reader } from '../../platform/i18n/reader.ts';
+import { sanitiseTerms } from '../../platform/lib/sanitise-terms.ts';
 import type { SavedOffer } from './saved-offers.ts';
 
 /** A saved offer with the signed token that removes it. */

@@ -6,8 +6,7 @@ import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { clickUrl, type OfferView, offerAt, sharedCouponOf } from '../../offers/offer-view.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
-import { checkToken } from '../../platform/security/tracking-token.ts';
+import { checkToken, type TokenClaims, type TokenCodec } from '../../platform/security/tracking-token.ts';
 import { renderShown } from '../confirmed-perk.ts';
 import type { WalletItem } from '../wallet-items.ts';
 

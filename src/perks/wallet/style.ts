@@ -1,4 +1,4 @@
-import { styleDirectives } from '../../catalog/hosted-style.ts';
+import { styleDirectives } from '../../catalog/themes.ts';
 
 /**
  * Style rules of the wallet page, in addition to those of all hosted pages: one column at 320 px, more on wider

@@ -4,8 +4,7 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import type { Offer } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { TokenCodec } from '../../platform/security/tracking-token.ts';
-import { checkToken } from '../../platform/security/tracking-token.ts';
+import { checkToken, type TokenCodec } from '../../platform/security/tracking-token.ts';
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
 /** Use of a token: to `view` its user's wallet, or to `save` its offer, which the offer must also allow. */

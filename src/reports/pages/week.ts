@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
 import type { Publisher, Snapshot } from '../../catalog/types.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import type { View } from '../../management/resource.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../catalog/pages.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';

@@ -1,5 +1,5 @@
 import { optOutStatement } from '../../budgets/opt-outs.ts';
-import type { TrackedEvent } from '../../catalog/tracked-event.ts';
+import type { TrackedEvent } from '../../catalog/types.ts';
 import { bigints, integers } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { daysOf, eventColumns, keyOrder, type NewEvent, rowsSql, rowValues, type Values } from '../event-rows.ts';

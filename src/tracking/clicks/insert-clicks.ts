@@ -1,4 +1,4 @@
-import type { TrackedEvent } from '../../catalog/tracked-event.ts';
+import type { TrackedEvent } from '../../catalog/types.ts';
 import { booleans } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import {

@@ -1,4 +1,4 @@
-import type { LandingMacro } from '../../catalog/url-macros.ts';
+import type { LandingMacro } from '../../catalog/names.ts';
 import type { TokenKey } from '../../config.ts';
 import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../platform/lib/url-template.ts';
 import { writeUuid } from '../../platform/lib/uuid7.ts';

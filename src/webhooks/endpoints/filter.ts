@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { compare } from '../../catalog/compare.ts';
-import { type Comparison, type Condition, checkCondition } from '../../catalog/conditions.ts';
+import { type Comparison, type Condition, checkCondition, compare } from '../../catalog/conditions.ts';
 import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { measureFont } from '../../../src/catalog/fonts/measure-font.ts';
+import { measureFont } from '../../../src/catalog-admin/fonts/measure-font.ts';
 import { lacks, launchBrowser, newContext } from '../../support/browser.ts';
 import { type BoxFont, ttfOf, woff2Of } from '../../support/font.ts';
 import { type Stage, serveAdvertisers, startStage } from './support.ts';

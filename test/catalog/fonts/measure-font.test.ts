@@ -1,6 +1,6 @@
 import { brotliCompressSync, constants } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { measureFont } from '../../../src/catalog/fonts/measure-font.ts';
+import { measureFont } from '../../../src/catalog-admin/fonts/measure-font.ts';
 import { woff2Of } from '../../support/font.ts';
 
 const font = { family: 'Brand Sans', ascent: 930, descent: 250, lineGap: 20, advances: { e: 700, ' ': 300 } };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseType, type ImageType } from '../../../src/catalog/images/accept.ts';
+import { chooseType, type ImageType } from '../../../src/catalog-admin/images/accept.ts';
 
 const browsers = {
   chrome: 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8',

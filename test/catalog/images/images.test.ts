@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createImages, type Images } from '../../../src/catalog/images/service.ts';
+import { createImages, type Images } from '../../../src/catalog-admin/images/service.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startRelay } from '../../tracking/journey.ts';

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { readUpload } from '../../../src/catalog/image-upload.ts';
-import { stripMetadata } from '../../../src/catalog/images/metadata.ts';
+import { stripMetadata } from '../../../src/catalog-admin/images/metadata.ts';
+import { readUpload } from '../../../src/catalog-admin/images.ts';
 import { drawStripes } from './pictures.ts';
 
 const types = { jpg: 'jpeg', png: 'png', webp: 'webp' } as const;

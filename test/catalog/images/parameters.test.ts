@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { planSize, type RequestedImage, readImageQuery } from '../../../src/catalog/images/parameters.ts';
+import { planSize, type RequestedImage, readImageQuery } from '../../../src/catalog-admin/images/parameters.ts';
 
 const none: RequestedImage = { width: null, height: null, aspectRatio: null };
 const side = fc.integer({ min: 1, max: 4096 });

@@ -3,7 +3,7 @@ import {
   appearanceFields,
   appearanceToForm,
   readAppearance,
-} from '../../../src/catalog/pages/themes/appearance-form.ts';
+} from '../../../src/catalog-admin/pages/themes/appearance-form.ts';
 import { fieldsOf } from '../../../src/shell/context.ts';
 import { createForm, type Nested } from '../../../src/shell/forms.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Condition } from '../../../src/catalog/conditions.ts';
-import { readRules, ruleErrors, rulesToForm } from '../../../src/catalog/pages/campaigns/rules-form.ts';
-import type { CampaignRules } from '../../../src/catalog/rules.ts';
-import { checkRules } from '../../../src/catalog/validate-rules.ts';
+import { type CampaignRules, checkRules } from '../../../src/catalog/rules.ts';
+import { readRules, ruleErrors, rulesToForm } from '../../../src/catalog-admin/pages/campaigns/rules-form.ts';
 import { fieldsOf } from '../../../src/shell/context.ts';
 import type { FormValue } from '../../../src/shell/forms.ts';
 import { typedValues, withRowChange } from '../../../src/shell/row-list.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { maxPlacements } from '../../../src/catalog/placements.ts';
+import { maxPlacements } from '../../../src/catalog/names.ts';
 import { createOutput } from '../../../src/command-line/output.ts';
 import { runCommandLine } from '../../../src/command-line/run-command-line.ts';
 import { commands } from '../../../src/commands.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readCatalogueFile } from '../../../src/catalog/resources/catalogue/calls.ts';
+import { readCatalogueFile } from '../../../src/catalog-admin/resources/catalogue/calls.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { runCommand } from '../../command-line/support.ts';
 import { type Caller, createManagementApp, type ManagementApp } from './support.ts';

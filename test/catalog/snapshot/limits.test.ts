@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { campaignLimits, offerLimits } from '../../../src/catalog/offer-limits.ts';
+import { campaignLimits, offerLimits } from '../../../src/catalog/names.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
 

@@ -6,7 +6,6 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FetchOffersAnswer, fetchOffersAnswer, offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { enteredFiles } from './entered-files.ts';
 
 let t: TestApp;
 beforeAll(async () => {
@@ -474,19 +473,6 @@ describe('placements', () => {
     const other = await t.pool.query("select count(*)::int as count from sessions where placement = 'other'");
     expect(other.rows[0].count).toBeGreaterThanOrEqual(30);
   });
-});
-
-test('at most 22 files are entered between the handler and the decision', async () => {
-  await fetchOffers({});
-  const isKnown = () => t.deps.catalog.current().publishers.get(t.publisher.id)?.placements.has('checkout');
-  await expect.poll(isKnown).toBe(true);
-  const payload = { placement: 'checkout', pub_user_id: 'reader', first_name: 'Zoë', ua: 'Mozilla/5.0', country: 'US' };
-  const files = await enteredFiles(t, async (app) => {
-    const answer = await app.inject({ method: 'POST', url: '/native/v4/offers.json?api_key=demo-key', payload });
-    expect(answer.json().data.offers.length, answer.body).toBeGreaterThan(0);
-  });
-  expect(files).toContain('src/offers/fetch/decide-session.ts');
-  expect(files.length, files.join('\n')).toBeLessThanOrEqual(22);
 });
 
 describe('browsers', () => {

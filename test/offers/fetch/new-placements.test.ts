@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { maxPlacements } from '../../../src/catalog/placements.ts';
+import { maxPlacements } from '../../../src/catalog/names.ts';
 import { createTestApp } from '../../support/test-app.ts';
 
 test('300 concurrent fetches with new placements get a response, and use one connection while waiting', async () => {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { TrackedEvent } from '../../../src/catalog/tracked-event.ts';
+import type { TrackedEvent } from '../../../src/catalog/types.ts';
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { insertEvents } from '../../../src/tracking/event-rows.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { TrackedEvent } from '../../../src/catalog/tracked-event.ts';
+import type { TrackedEvent } from '../../../src/catalog/types.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
 import { createSessionAlias } from '../../../src/tracking/clicks/landing.ts';

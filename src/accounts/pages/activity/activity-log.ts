@@ -1,4 +1,4 @@
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/pages.ts';
 import { dispatcherLabel } from '../../../management/audit.ts';
 import type { View } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';

@@ -1,5 +1,5 @@
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
-import { type SearchedKind, searchedKinds } from '../../../catalog/searched-kinds.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import { type SearchedKind, searchedKinds } from '../../../catalog-admin/kinds.ts';
 import type { View } from '../../../management/resource.ts';
 import { findDecision } from '../../../offers/re-decide.ts';
 import { createFailFast } from '../../../platform/db/health.ts';

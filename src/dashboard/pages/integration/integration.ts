@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import { liveCard } from '../../../offers/live-card.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import type { App } from '../../../platform/http/app.ts';

@@ -1,7 +1,7 @@
 import { firstKeyAt } from '../../../accounts/keys.ts';
-import { type FirstRow, firstRows } from '../../../catalog/first-rows.ts';
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
+import { type FirstRow, firstRows } from '../../../catalog-admin/kinds.ts';
 import type { FailFast } from '../../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';

@@ -2,7 +2,7 @@ import { isHeld } from '../../../budgets/caps.ts';
 import type { Delivery } from '../../../budgets/goals.ts';
 import type { Standing } from '../../../budgets/standing.ts';
 import { splitKind } from '../../../catalog/event-kinds.ts';
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Goal } from '../../../catalog/rules.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';

@@ -1,7 +1,5 @@
-import type { PageExtensions } from '../../../catalog/page-extensions.ts';
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import type { CampaignRules } from '../../../catalog/rules.ts';
-import { checkRules } from '../../../catalog/validate-rules.ts';
+import type { PageExtensions, PublisherContext } from '../../../catalog/pages.ts';
+import { type CampaignRules, checkRules } from '../../../catalog/rules.ts';
 import { eligibilityOf } from '../../../decision/draft-eligibility.ts';
 import type { Values } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';

@@ -1,4 +1,4 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import { shownOutcome } from '../../../decision/campaign-outcomes.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { PageExtensions, SeenKind } from '../../../catalog/page-extensions.ts';
+import type { PageExtensions, SeenKind } from '../../../catalog/pages.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
 import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';

@@ -1,5 +1,5 @@
 import type { SessionCheck } from '../../../accounts/sessions.ts';
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';

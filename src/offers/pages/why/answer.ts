@@ -1,4 +1,4 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Offer, Publisher } from '../../../catalog/types.ts';
 import { type Explanation, explain, type FailingRule, failingRules } from '../../../decision/explain.ts';
 import type { Reason } from '../../../decision/reason.ts';

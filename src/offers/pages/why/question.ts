@@ -1,5 +1,5 @@
 import { countryOf, normaliseName } from '../../../catalog/names.ts';
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
 import { canonicalTag } from '../../../platform/lib/language-tags.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';

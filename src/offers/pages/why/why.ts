@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Offer } from '../../../catalog/types.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Snapshot } from '../../../catalog/types.ts';
 import type { Config } from '../../../config.ts';
 import { createFailFast, type DatabaseHealth } from '../../../platform/db/health.ts';

@@ -1,4 +1,4 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Config } from '../../../config.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';

@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';

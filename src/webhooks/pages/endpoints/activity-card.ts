@@ -1,4 +1,4 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';

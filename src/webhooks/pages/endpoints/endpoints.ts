@@ -1,4 +1,4 @@
-import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';

@@ -1,0 +1,169 @@
+import type pg from 'pg';
+import { requireSchema } from '../../command-line/open-database.ts';
+import type { Warning } from '../../management/resource.ts';
+import { type Actor, operatorPermission, type Work } from '../../management/unit-of-work.ts';
+import { findWritableUrl } from '../../platform/db/find-writable.ts';
+import { migrate } from '../../platform/db/migrate.ts';
+import { createPool, type Executor, readTransaction, transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { ImageStore } from '../images/image-store.ts';
+import { type Applied, applyCatalogue, previewApply } from '../resources/catalogue/apply.ts';
+import { exportCatalogue, type Progress } from '../resources/catalogue/export.ts';
+import { checkPictures, importCatalogue } from '../resources/catalogue/import.ts';
+import { parseCatalogue, parseForPublisher } from '../resources/catalogue/parse.ts';
+
+/** Reads and writes the catalogue directly in the database, for catalogues that are too large for an API call. */
+
+const actor: Actor = {
+  kind: 'system',
+  id: 0,
+  label: 'catalogue command',
+  permissions: new Set([operatorPermission, 'configurations', 'offers/management']),
+  expiresAtMs: null,
+  ratePerS: null,
+  restrictions: null,
+  publisherId: null,
+};
+
+/** Thrown to roll back a dry run. */
+const undo = new Error('dry run');
+
+export type CatalogueDatabase = {
+  databaseUrl: string;
+  store: ImageStore | null;
+  progress: Progress;
+  signal: AbortSignal;
+};
+
+/**
+ * Runs `work` with a pool of its own.
+ * @param writes whether to apply missing migrations first; read-only work requires that they are applied
+ */
+async function withPool<T>(
+  { databaseUrl, signal }: CatalogueDatabase,
+  writes: boolean,
+  work: (pool: pg.Pool) => Promise<T>,
+): Promise<T> {
+  const url = await findWritableUrl(databaseUrl);
+  if (writes) await migrate(url, { signal });
+  const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {}, signal });
+  try {
+    if (!writes) await requireSchema(pool, url);
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/**
+ * Passes the pieces of a catalogue file to `write`.
+ * @param publisherId null for the only publisher
+ * @returns the publisher's id
+ */
+export const exportByDatabase = (
+  database: CatalogueDatabase,
+  publisherId: number | null,
+  write: (pieces: AsyncIterable<string>) => Promise<void>,
+): Promise<number> =>
+  withPool(database, false, async (pool) => {
+    const { store, progress } = database;
+    const id = await findPublisher(pool, publisherId);
+    await readTransaction(pool, async (executor) => {
+      const work: Work = { executor, actor, publisherId: id, nowMs: Date.now() };
+      await write(exportCatalogue(work, store, progress));
+    });
+    return id;
+  });
+
+/**
+ * Returns the id of the publisher, checked.
+ * @param id null for the only publisher
+ */
+async function findPublisher(pool: pg.Pool, id: number | null): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>(
+    'select id from publishers where $1::integer is null or id = $1 order by id limit 2',
+    [id],
+  );
+  const [publisher, second] = rows;
+  if (publisher === undefined) throw new Error('Publisher not found.');
+  if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
+  return publisher.id;
+}
+
+type ImportOptions = {
+  /** Publisher to import into; null creates a new one. */
+  publisherId: number | null;
+  dryRun: boolean;
+  /** Name of the file in error messages. */
+  name: string;
+};
+
+/** Result of an import; `publisherId` is null after a dry run into a new publisher. */
+type ImportResult = { publisherId: number | null; warnings: readonly Warning[] };
+
+/**
+ * Imports a catalogue file.
+ * @throws AppError with all problems of the file
+ */
+export const importByDatabase = (
+  database: CatalogueDatabase,
+  content: unknown,
+  { publisherId, dryRun, name }: ImportOptions,
+): Promise<ImportResult> =>
+  withPool(database, !dryRun, async (pool) => {
+    const { store, progress } = database;
+    const nowMs = Date.now();
+    const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisherId ?? 0, nowMs });
+    if ('details' in parsed)
+      throw new AppError('invalid_request', { message: `${name} cannot be imported.`, details: parsed.details });
+    await checkPictures(parsed.catalogue, progress);
+    const intoNew = publisherId === null;
+    let warnings: readonly Warning[] = [];
+    const writtenId = await transaction(pool, async (executor) => {
+      const existing = await executor.query('select 1 from publishers where id = $1', [publisherId]);
+      if (!intoNew && existing.rowCount === 0) throw new Error('Publisher not found.');
+      const work: Work = { executor, actor, publisherId: publisherId ?? 0, nowMs };
+      const result = await importCatalogue(work, parsed.catalogue, { store, intoNew, progress });
+      warnings = result.warnings;
+      if (dryRun) throw undo;
+      return result.publisher_id;
+    }).catch((err: unknown) => {
+      if (err === undo) return null;
+      throw err;
+    });
+    return { publisherId: writtenId, warnings };
+  });
+
+type ApplyOptions = {
+  /** Publisher to apply to; null for the only publisher. */
+  publisherId: number | null;
+  /** Name of the file in error messages. */
+  name: string;
+  prune: boolean;
+  /** Digest of the confirmed plan; null applies any plan. */
+  expected: string | null;
+  dryRun: boolean;
+};
+
+/**
+ * Applies a catalogue file.
+ * @throws AppError with all problems of the file
+ */
+export const applyByDatabase = (
+  database: CatalogueDatabase,
+  content: unknown,
+  { publisherId, name, prune, expected, dryRun }: ApplyOptions,
+): Promise<Applied> =>
+  withPool(database, !dryRun, async (pool) => {
+    const { store, progress } = database;
+    const id = await findPublisher(pool, publisherId);
+    const workWith = (executor: Executor): Work => ({ executor, actor, publisherId: id, nowMs: Date.now() });
+    const parsed = await parseForPublisher(content, workWith(pool));
+    if ('details' in parsed)
+      throw new AppError('invalid_request', { message: `${name} cannot be applied.`, details: parsed.details });
+    const { catalogue } = parsed;
+    await checkPictures(catalogue, progress);
+    if (dryRun) return readTransaction(pool, (executor) => previewApply(workWith(executor), catalogue, { prune }));
+    const options = { store, prune, expected, progress };
+    return transaction(pool, (executor) => applyCatalogue(workWith(executor), catalogue, options));
+  });

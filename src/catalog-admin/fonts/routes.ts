@@ -1,0 +1,96 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { FetchFile, PageExtensions } from '../../catalog/pages.ts';
+import { maxUrlLength, text } from '../../management/fields.ts';
+import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
+import { strictBody } from '../../management/strict-body.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { createLimiter } from '../../platform/lib/fair-limiter.ts';
+import { themes } from '../resources/themes.ts';
+import { fontMeasures, fontUrlProblem } from '../theme-overrides.ts';
+import { type FontMeasures, measureFont } from './measure-font.ts';
+
+/** Timeout of the whole call (milliseconds). */
+const deadlineMs = 10_000;
+
+/** Limits calls per publisher, so that slow hosts delay only the publisher that uses them. */
+const inTurn = createLimiter({
+  maxConcurrent: 8,
+  maxConcurrentPerClient: 1,
+  maxWaitingPerClient: 4,
+  maxWaiting: 64,
+  message: 'Too many fonts are being read.',
+});
+
+const body = Type.Object(
+  { url: text(maxUrlLength, { description: 'A woff2 file: https, up to 512 kB, open to all sites by CORS.' }) },
+  { title: 'FontToMeasure', additionalProperties: false },
+);
+
+const answer = Type.Object({
+  message: Type.String(),
+  data: Type.Object(
+    { url: Type.String(), family: Type.String(), weights: Type.String(), ...required(fontMeasures) },
+    { title: 'MeasuredFont' },
+  ),
+});
+
+function required({ ascent, descent, line_gap, width }: typeof fontMeasures) {
+  const measure = ({ description }: { description?: string }) =>
+    Type.Integer(description === undefined ? {} : { description });
+  return { ascent: measure(ascent), descent: measure(descent), line_gap: measure(line_gap), width: measure(width) };
+}
+
+/**
+ * Route that measures a font for a theme. The theme takes the response unchanged
+ * (docs/reference/themes-and-rendering.md#web-fonts).
+ */
+export function fontRoutes(
+  app: App,
+  http: ManagementHttp,
+  { extensions, publicUrl }: { extensions: PageExtensions; publicUrl: string },
+): void {
+  const schema = {
+    operationId: 'measureFont',
+    summary: 'Measure a font',
+    description:
+      'Reads a woff2 file and says its name, weights and measures: members of `appearance.web_font` of a theme. ' +
+      'Nothing is stored.',
+    tags: ['Themes'],
+    querystring: publisherQuery,
+    body,
+    response: { 200: answer, ...errorAnswers(400, 401, 403, 503) },
+  };
+  const hooks = { ...requirePermission(http, themes.permission), ...strictBody };
+  app.post<{ Body: Static<typeof body> }>('/manage/v1/fonts', { schema, ...hooks }, async (request) => {
+    const { publisherId } = callOf(request);
+    const { url } = request.body;
+    const font = await readFont(url, { fetchFont: extensions.fetchFont, publicUrl, publisherId });
+    return { message: 'Font measured.', data: { url, ...font } };
+  });
+}
+
+/**
+ * Fetches and measures a font.
+ * @throws AppError invalid_font with the reason; unavailable if too many calls are waiting
+ */
+export async function readFont(
+  url: string,
+  { fetchFont, publicUrl, publisherId }: { fetchFont: FetchFile | undefined; publicUrl: string; publisherId: number },
+): Promise<FontMeasures> {
+  const refused = (message: string): AppError => new AppError('invalid_font', { details: [{ path: '/url', message }] });
+  const wrong = fontUrlProblem(url);
+  if (wrong !== null) throw refused(wrong);
+  if (fetchFont === undefined) throw new AppError('unavailable');
+  // The same headers as those of a browser on a shop's page.
+  const headers = { accept: 'font/woff2,*/*;q=0.1', origin: new URL(publicUrl).origin };
+  const read = await inTurn(() => fetchFont(url, { headers, deadlineMs }), { client: publisherId });
+  if ('problem' in read) throw refused(read.problem);
+  const allowed = read.headers['access-control-allow-origin'];
+  if (allowed !== '*')
+    throw refused('must be open to the pages of all sites: `Access-Control-Allow-Origin: *` is missing in its answer');
+  const font = await measureFont(read.body);
+  if (font === null) throw refused('must be a woff2 file of one font that has the letters a to z');
+  return font;
+}

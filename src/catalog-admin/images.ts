@@ -1,0 +1,315 @@
+import { createHash, hash } from 'node:crypto';
+import multipart from '@fastify/multipart';
+import { AwsClient } from 'aws4fetch';
+import type { FastifyRequest } from 'fastify';
+import sharp from 'sharp';
+import type { ImageStoreSetting } from '../config.ts';
+import type { Values } from '../management/resource.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
+import type { App } from '../platform/http/app.ts';
+import { type Html, html } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { createLimiter } from '../platform/lib/fair-limiter.ts';
+import type { Choice, FormBuilder } from '../shell/forms.ts';
+import type { ImageType } from './images/accept.ts';
+import { drawSvg } from './images/draw.ts';
+import { pathOf, readIfThere, writeWhole } from './images/files.ts';
+import type { ImageStore } from './images/image-store.ts';
+import { stripMetadata } from './images/metadata.ts';
+import type { Size } from './images/parameters.ts';
+
+/** Content types of uploads, for the `accept` attribute. */
+export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
+
+/** Name of the form field for the file. */
+export const imageField = 'image';
+
+/** Upload field for the first picture of a new offer. */
+export const firstImageField = (form: FormBuilder): Html =>
+  form.custom(
+    imageField,
+    t('offers.firstImage'),
+    html`
+      <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
+      <input type="file" id="f-first-image" name="${imageField}" accept="${pictureTypes}"
+        aria-describedby="f-first-image-hint">
+      <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
+  );
+
+/** Types of creatives to choose from. */
+export const creativeTypes = (): Choice[] => [
+  { value: 'offer_image', text: t('offers.offerImage') },
+  { value: 'hero_image', text: t('offers.heroImage') },
+  { value: 'icon_image', text: t('offers.iconImage') },
+];
+
+/** An uploaded picture as it will be stored. */
+export type Upload = { bytes: Buffer; type: ImageType; size: Size };
+
+/** Maximum size of a picture (bytes). */
+export const maxUploadBytes = 5 * 1024 * 1024;
+/** Maximum width or height (pixels). */
+const maxSide = 20_000;
+/** Maximum number of pixels in a frame. Larger pictures could not be resized later. */
+const maxPixels = 50_000_000;
+/** Maximum processing time of one picture (seconds). */
+const timeoutS = 10;
+
+const names = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', svg: 'image/svg+xml' } as const;
+type Kind = keyof typeof names;
+
+/** Processes one upload at a time, because a crafted upload can take seconds of CPU time. */
+const inTurn = createLimiter({
+  maxConcurrent: 1,
+  maxWaitingPerClient: 16,
+  message: 'Too many pictures are being made.',
+});
+
+const refused = (message: string, cause?: unknown): AppError =>
+  new AppError('invalid_picture', {
+    details: [{ path: '/image', message }],
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+/**
+ * Validates a picture by its content and measures it as displayed, after the rotation of its EXIF data. Drawings (SVG)
+ * become PNG files, without external resources and scripts. Camera metadata, such as the location, is removed.
+ * @param declared content type sent by the client; empty or application/octet-stream if it does not know the type
+ * @throws AppError invalid_picture with the reason; body_too_large; unavailable if too many uploads are waiting
+ */
+export async function readUpload(bytes: Buffer, declared: string): Promise<Upload> {
+  requireBytes(bytes);
+  const kind = kindOf(bytes);
+  if (kind === null) throw refused('is no picture of a type that can be used: PNG, JPEG, WebP or SVG');
+  const declaredType = declared.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const isNamed = declaredType !== '' && declaredType !== 'application/octet-stream';
+  if (isNamed && declaredType !== names[kind] && !(kind === 'jpg' && declaredType === 'image/jpg'))
+    throw refused(`is declared as ${declaredType.slice(0, 60)}, but holds ${names[kind]}`);
+  if (kind === 'svg' && /<!ENTITY/i.test(bytes.toString('latin1')))
+    throw refused('is a drawing that declares entities, which is not taken');
+  return inTurn(() => readPixels(bytes, kind));
+}
+
+/** Detects the image type from its magic bytes. */
+function kindOf(bytes: Buffer): Kind | null {
+  if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'png';
+  if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return 'jpg';
+  if (bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP') return 'webp';
+  const head = bytes.toString('utf8', 0, 16_384);
+  return /^\uFEFF?\s*</.test(head) && /<svg[\s>]/.test(head) ? 'svg' : null;
+}
+
+const readPixels = (bytes: Buffer, kind: Kind): Promise<Upload> =>
+  kind === 'svg' ? readDrawing(bytes) : readPhoto(bytes, kind);
+
+async function readDrawing(bytes: Buffer): Promise<Upload> {
+  const drawn = await drawSvg(bytes, { maxSide, maxPixels, maxBytes: maxUploadBytes, timeoutMs: timeoutS * 1000 });
+  if ('tooLarge' in drawn) requireSize(drawn.tooLarge);
+  if ('png' in drawn) {
+    const { width, height } = await measure(drawn.png);
+    return { bytes: drawn.png, type: 'png', size: { width, height } };
+  }
+  const problem = 'problem' in drawn ? drawn.problem : 'broken';
+  if (problem === 'slow') throw refused(`is a drawing that takes more than ${timeoutS} seconds to draw`);
+  if (problem === 'heavy') throw refused('is a drawing that becomes a picture of more than 5 MB');
+  throw refused('is broken: it cannot be drawn');
+}
+
+async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
+  // This comes first because it limits the number of parts; the other readers do not.
+  const upright = stripMetadata(bytes, kind, 1);
+  if (upright === null) throw refused('is broken: it is not built as its type demands');
+  const { width, height, orientation } = await measure(bytes);
+  requireSize({ width, height });
+  const stored = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
+  requireBytes(stored); // the new EXIF orientation adds bytes
+  try {
+    // A valid header may be followed by broken data, so every row is decoded once.
+    const picture = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
+    await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
+  } catch (err) {
+    throw refused('is broken: it cannot be read to its end', err);
+  }
+  return { bytes: stored, type: kind, size: { width, height } };
+}
+
+/**
+ * Checks the file size.
+ * @throws AppError body_too_large
+ */
+function requireBytes(bytes: Buffer): void {
+  if (bytes.length > maxUploadBytes)
+    throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
+}
+
+/**
+ * Checks the dimensions.
+ * @throws AppError invalid_picture if a side is too long, or there are too many pixels
+ */
+function requireSize({ width, height }: Size): void {
+  if (width > maxSide || height > maxSide)
+    throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
+  if (width * height > maxPixels)
+    throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
+}
+
+async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {
+  try {
+    const { autoOrient, orientation = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
+    return { ...autoOrient, orientation };
+  } catch (err) {
+    throw refused('is broken: it cannot be read', err);
+  }
+}
+
+/** Allowance for the part headers of the form, in addition to the picture (bytes). */
+const overheadBytes = 64 * 1024;
+
+/** Maximum number of fields; no form has that many. */
+const maxFields = 10;
+
+/** Limits of pictures, for the API reference. */
+export const pictureLimits =
+  'the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, 20,000 pixels a side and 50 million in all';
+
+/**
+ * Enables multipart forms with a picture for the routes of a scope.
+ * @param maxFieldBytes maximum size of a field
+ * @returns options for these routes
+ */
+export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{ bodyLimit: number }> {
+  await app.register(multipart, {
+    limits: {
+      fileSize: maxUploadBytes,
+      files: 1,
+      fields: maxFields,
+      fieldSize: maxFieldBytes,
+      fieldNameSize: 100,
+      headerPairs: 50,
+    },
+    throwFileSizeLimit: false,
+  });
+  return { bodyLimit: maxUploadBytes + overheadBytes + maxFields * maxFieldBytes };
+}
+
+/** A parsed form. `same` is text that is equal for equal forms, for `Idempotency-Key`. */
+export type ImageForm = { fields: Values; picture: Upload; same: string };
+
+/**
+ * Reads a form with a picture.
+ * @param readField parses the text of a field; values of the wrong type are left for validation to report
+ * @throws AppError body_too_large, malformed_request, invalid_request without a picture, invalid_picture
+ */
+export async function readImageForm(
+  request: FastifyRequest,
+  readField: (name: string, value: unknown) => unknown,
+): Promise<ImageForm> {
+  const fields: Values = {};
+  let file: { bytes: Buffer; declared: string } | null = null;
+  try {
+    for await (const part of request.parts()) {
+      if (part.type === 'field') {
+        if (part.valueTruncated)
+          throw new AppError('body_too_large', { message: `The field ${part.fieldname} is too long.` });
+        fields[part.fieldname] = readField(part.fieldname, part.value);
+      } else {
+        const bytes = await part.toBuffer();
+        if (part.file.truncated) throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
+        if (part.fieldname === imageField) file = { bytes, declared: part.mimetype };
+      }
+    }
+  } catch (err) {
+    if (err instanceof AppError) throw err;
+    const { statusCode } = err as { statusCode?: number };
+    throw new AppError(statusCode === 413 ? 'body_too_large' : 'malformed_request', { cause: err });
+  }
+  if (file === null)
+    throw new AppError('invalid_request', {
+      details: [{ path: '/image', message: 'is required: the picture as a file' }],
+    });
+  const same = `${JSON.stringify(fields)}\n${hash('sha256', file.bytes, 'hex')}`;
+  return { fields, picture: await readUpload(file.bytes, file.declared), same };
+}
+
+/**
+ * Creates the image store of the configuration.
+ * @returns null if pictures are kept in the database
+ */
+export function createImageStore(setting: ImageStoreSetting): ImageStore | null {
+  switch (setting.kind) {
+    case 'database':
+      return null;
+    case 'folder':
+      return createFolderStore(setting.path);
+    case 's3':
+      return createS3Store(setting);
+  }
+}
+
+/** Stores originals as files in a folder, which several processes may share. */
+const createFolderStore = (folder: string): ImageStore => ({
+  put: async (sha256, bytes) => {
+    const path = pathOf(folder, sha256);
+    const present = await readIfThere(path);
+    if (present === null || !present.equals(bytes)) await writeWhole(path, bytes, { durable: true });
+  },
+  get: (sha256) => readIfThere(pathOf(folder, sha256)),
+});
+
+/** Timeout of a call to the bucket (milliseconds). */
+const bucketTimeoutMs = 10_000;
+
+/** Stores originals as objects of an S3-compatible bucket with path-style URLs. */
+function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): ImageStore {
+  const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
+
+  async function call(method: 'GET' | 'PUT', sha256: string, body?: Buffer): Promise<Response> {
+    const url = `${endpoint}/${bucket}/${prefix}${sha256}`;
+    const signed = await client.sign(url, body === undefined ? { method } : { method, body: new Uint8Array(body) });
+    return fetch(signed, { signal: AbortSignal.timeout(bucketTimeoutMs), redirect: 'error' });
+  }
+
+  return {
+    put: async (sha256, bytes) => {
+      const response = await call('PUT', sha256, bytes);
+      await response.arrayBuffer();
+      if (!response.ok) throw new Error(`the bucket answered ${response.status} to a PUT`);
+    },
+    get: async (sha256) => {
+      const response = await call('GET', sha256);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      if (response.status === 404) return null;
+      if (!response.ok) throw new Error(`the bucket answered ${response.status} to a GET`);
+      return bytes;
+    },
+  };
+}
+
+/**
+ * Stores the picture of a creative. The bytes are written to the image store before the row refers to them, so a
+ * rollback leaves unused bytes there.
+ * @throws AppError unavailable if the image store rejects them
+ */
+export async function saveOriginal(
+  executor: Executor,
+  store: ImageStore | null,
+  creativeId: number,
+  bytes: Buffer,
+): Promise<void> {
+  const digest = createHash('sha256').update(bytes).digest();
+  await store?.put(digest.toString('hex'), bytes).catch((cause: unknown) => {
+    throw new AppError('unavailable', {
+      message: 'The image store is temporarily unavailable.',
+      retryAfterS: 5,
+      cause,
+    });
+  });
+  await executor.query({
+    name: 'save_image',
+    text: `insert into creative_images (creative_id, bytes, sha256) values ($1, $2, $3)
+on conflict (creative_id) do update set bytes = excluded.bytes, sha256 = excluded.sha256`,
+    values: [creativeId, store === null ? bytes : null, digest],
+  });
+}

@@ -1,0 +1,56 @@
+import type { Offer, Snapshot } from '../catalog/types.ts';
+import type { Resource, Values, View, Warning } from '../management/resource.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import type { ReviewedKind } from './approval.ts';
+import { advertisers } from './resources/advertisers.ts';
+import { campaigns } from './resources/campaigns.ts';
+import { creatives } from './resources/creatives.ts';
+import { offers } from './resources/offers.ts';
+import { placements } from './resources/placements.ts';
+import { themes } from './resources/themes.ts';
+
+/** Kind of rows that the search of the dashboard finds by name. `path` is the page of a row, below the publisher's. */
+export type SearchedKind = { title: MessageKey; resource: Resource; path: string; nameOf: (row: View) => unknown };
+
+export const searchedKinds: readonly SearchedKind[] = [
+  { title: 'nav.campaigns', resource: campaigns, path: '/campaigns', nameOf: ({ name }) => name },
+  {
+    title: 'nav.offers',
+    resource: offers,
+    path: '/offers',
+    nameOf: ({ title, id }) => title || t('find.offer', { id: String(id) }),
+  },
+  {
+    title: 'nav.placements',
+    resource: placements,
+    path: '/settings/placements',
+    nameOf: ({ display_name, name }) => display_name || name,
+  },
+  { title: 'nav.advertisers', resource: advertisers, path: '/advertisers', nameOf: ({ name }) => name },
+  { title: 'nav.themes', resource: themes, path: '/settings/themes', nameOf: ({ name }) => name },
+];
+
+/** Rows that a publisher needs for its first offer. */
+export type FirstRow = 'advertiser' | 'campaign' | 'offer';
+
+/** Returns which of these rows a publisher has. Offers of other publishers count if they are served to it. */
+export async function firstRows(executor: Executor, { offers }: Snapshot, publisherId: number): Promise<FirstRow[]> {
+  const { rows } = await executor.query<{ advertiser: boolean; campaign: boolean }>({
+    name: 'first_rows',
+    text: `select
+      exists (select from advertisers where publisher_id = $1 and deleted_at is null) as advertiser,
+      exists (select from campaigns where publisher_id = $1 and deleted_at is null) as campaign`,
+    values: [publisherId],
+  });
+  const isServed = (offer: Offer): boolean =>
+    offer.publisherId === publisherId || offer.campaign.provisions.get(publisherId)?.active === true;
+  const hasOffer = [...offers.values()].some(isServed);
+  const has = { advertiser: rows[0]?.advertiser === true, campaign: rows[0]?.campaign === true, offer: hasOffer };
+  return (['advertiser', 'campaign', 'offer'] as const).filter((name) => has[name]);
+}
+
+const kinds = { campaigns, creatives, offers };
+
+/** Warns about macros in URLs of a row or of changes to it. */
+export const urlWarningsOf = (kind: ReviewedKind, values: Values): Warning[] => kinds[kind].warnOfUrls?.(values) ?? [];

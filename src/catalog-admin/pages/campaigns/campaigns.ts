@@ -1,0 +1,300 @@
+import { cardsOf, type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import type { Campaign, Publisher } from '../../../catalog/types.ts';
+import { warningsBeside, withAdditions } from '../../../management/additions.ts';
+import { type BulkAction, type Editing, pauseActions } from '../../../management/crud-definition.ts';
+import { crudPages } from '../../../management/crud-pages.ts';
+import { choicesOf } from '../../../management/page-client.ts';
+import type { Values, View, Warning } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import {
+  type Column,
+  emptyState,
+  fieldWarning,
+  link,
+  linkButton,
+  strongLink,
+  warningNotice,
+} from '../../../shell/components.ts';
+import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
+import { moment } from '../../../shell/format.ts';
+import { type Choice, type FormValue, filterSelect, joinList, splitList } from '../../../shell/forms.ts';
+import type { Pages } from '../../../shell/pages.ts';
+import { mayApprove } from '../../approval.ts';
+import { payoutText } from '../../payout-text.ts';
+import { advertisers } from '../../resources/advertisers.ts';
+import { campaigns } from '../../resources/campaigns.ts';
+import { duplicateCampaign } from '../../resources/duplicate.ts';
+import { type PageServices, reachPath } from '../services.ts';
+import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
+import { campaignFields, rulesJson } from './campaign-form.ts';
+import { deliveryFilter, exhaustedNotice } from './delivery.ts';
+import { campaignFigures, goalToForm, readGoal } from './goals.ts';
+import { createPicker, optionPages, ownKindsFor } from './options.ts';
+import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
+
+const editors = 'manager';
+
+const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, editors);
+
+/** Pages of campaigns: landing page, payout and targeting of offers. */
+export function campaignPages(app: App, services: PageServices): void {
+  const { management, deps, extensions } = services;
+  const { reach, campaignCards } = extensions;
+  const pages = publisherPages(app, services);
+  optionPages(pages, services);
+  registerReach(pages, reach);
+  registerStop(pages, services, { resource: campaigns, nameOf });
+
+  const advertiserChoices = (context: PublisherContext, selected: unknown): Promise<Choice[]> =>
+    choicesOf(management, context, advertisers, selected);
+
+  const warningsOf = warningsIn(services);
+  crudPages(pages, management, {
+    resource: campaigns,
+    path: '/campaigns',
+    nav: 'campaigns',
+    icon: 'campaigns',
+    get title() {
+      return t('nav.campaigns');
+    },
+    get lead() {
+      return t('campaigns.lead');
+    },
+    writes: editors,
+    undoable: true,
+    filterNames: ['advertiser_id', 'active', 'delivery_state'],
+    filters: async (context) =>
+      filtersOf(context, await advertiserChoices(context, queryText(context, 'advertiser_id'))),
+    get columns() {
+      return campaignColumns();
+    },
+    cells: campaignCells,
+    ...campaignFigures(services),
+    get empty() {
+      return { title: t('campaigns.none'), text: t('campaigns.noneText') };
+    },
+    nameOf,
+    actions: (context, view) => stopButton(context, campaigns, view, nameOf(view)),
+    blocked: async (context) => ((await advertiserChoices(context, '')).length > 0 ? null : noAdvertisers(context)),
+    initial: (context) => ({ advertiser_id: queryText(context, 'advertiser_id') }),
+    toForm: (values, { publisher }) => ({
+      ...(values as Record<string, FormValue>),
+      tags: Array.isArray(values.tags) ? joinList(values.tags) : '',
+      ...goalToForm(values.goal, publisher.timeZone),
+      ...rulesToForm(values.rules, publisher.timeZone),
+    }),
+    read: (fields, { publisher }) => readCampaign(fields, publisher.timeZone),
+    errorsToForm: ruleErrors,
+    fields: async (form, context, { values }) =>
+      campaignFields(form, {
+        advertisers: await advertiserChoices(context, values.advertiser_id),
+        timeZone: context.publisher.timeZone,
+        picker: createPicker(deps, context),
+        ownKinds: ownKindsFor(deps, context.publisher),
+      }),
+    ...(reach !== undefined && { beside: besideOf(reach) }),
+    assets: ['pickers.js'],
+    duplicate: duplicateCampaign,
+    bulk: [...pauseActions, ...tagActions],
+    afterCreate: async (context, view) => {
+      const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
+      if ((await warningsOf(context, view)).some(isFixedHere))
+        return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
+      return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
+    },
+    notice: async (context, view) => {
+      const warnings = await warningsOf(context, view);
+      return html`${exhaustedNotice(await deliveredIn(services, context, view))}${noticesOf(context, view, warnings)}`;
+    },
+    below: async (context, view) =>
+      view.deleted_at === null
+        ? html`
+          ${rulesJson(view.rules)}
+          ${await cardsOf(campaignCards, context, Number(view.id))}
+          ${campaignLinks(context.path, view.id)}`
+        : nothing,
+  });
+}
+
+/** Returns a function that lists the warnings for a saved campaign. */
+const warningsIn =
+  ({ management, additions }: PageServices) =>
+  async (context: PublisherContext, view: View): Promise<Warning[]> =>
+    view.deleted_at !== null
+      ? []
+      : await management.read(context, async (work) => [
+          ...((await campaigns.warn?.(view, work)) ?? []),
+          ...(await warningsBeside(additions, campaigns, work, view)),
+        ]);
+
+/** Adds the delivery state and the usage of budgets to a row. */
+const deliveredIn = async (
+  { management, additions }: PageServices,
+  context: PublisherContext,
+  view: View,
+): Promise<View> =>
+  (await management.read(context, (work) => withAdditions(additions, campaigns, work, [view])))[0] ?? view;
+
+const nameOf = (row: View): string => String(row.name);
+
+/** Kill switch of a campaign or its advertiser, as in the snapshot. */
+const stoppedOf = ({ publisher }: { publisher: Publisher }, id: unknown): Campaign['stopped'] =>
+  publisher.index.offers.find(({ campaign }) => campaign.id === Number(id))?.campaign.stopped ?? null;
+
+function registerReach(pages: Pages<PublisherContext>, reach: PageServices['extensions']['reach']): void {
+  if (reach === undefined) return;
+  pages.post(reachPath, editors, async (context, fields) => ({
+    fragment: await reach.ofTyped(context, readCampaign(fields, context.publisher.timeZone)),
+  }));
+}
+
+/** Panel with the reach of the campaign, next to its form. */
+const besideOf =
+  (reach: NonNullable<PageServices['extensions']['reach']>) =>
+  (context: PublisherContext, { values }: Editing) =>
+    reach.panel(context, canEdit(context) ? null : values);
+
+const tagActions: readonly BulkAction[] = [
+  {
+    name: 'tag',
+    text: 'campaigns.addTag',
+    field: 'campaigns.tag',
+    done: 'campaigns.tagged',
+    change: ({ tags }, typed) => ({ tags: [...new Set([...(tags as string[]), typed])] }),
+    undoneBy: 'untag',
+  },
+  {
+    name: 'untag',
+    text: 'campaigns.removeTag',
+    done: 'campaigns.untagged',
+    change: ({ tags }, typed) => ({ tags: (tags as string[]).filter((tag) => tag !== typed) }),
+    undoneBy: 'tag',
+    isUndo: true,
+  },
+];
+
+/** Whether a warning is about a field of this page. The form then stays open after saving. */
+const isFixedHere = ({ path }: Warning): boolean => /^\/(rules\/|goal\/|landing_url$)/.test(path);
+
+const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>
+  html`${stopNotice(context, view, stoppedOf(context, view.id))}${warningNotice(warnings, warningText)}`;
+
+function warningText({ path, message }: Warning): string {
+  if (path === '/payout_currency') return t('campaigns.currencyWarning', { message: apiText(message) });
+  return path === '/landing_url' ? fieldWarning({ path, message }) : apiText(message);
+}
+
+const noAdvertisers = ({ path }: PublisherContext): Html =>
+  emptyState(
+    'advertisers',
+    t('campaigns.advertiserFirst'),
+    t('campaigns.advertiserFirstText'),
+    linkButton(path('/advertisers/new'), t('campaigns.addAdvertiser'), 'main'),
+  );
+
+const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => html`
+  <p class="actions">
+    ${linkButton(path(`/offers?campaign_id=${id}`), t('nav.offers'))}
+    ${linkButton(path(`/campaigns/${id}/publishers`), t('nav.publishers'))}
+    ${linkButton(path(`/why?campaign=${id}`), t('nav.why'))}
+  </p>`;
+
+const filtersOf = (context: PublisherContext, advertiserList: readonly Choice[]): Html => html`
+  ${filterSelect('advertiser_id', t('campaigns.advertiser'), advertiserList, queryText(context, 'advertiser_id'))}
+  ${deliveryFilter(queryText(context, 'delivery_state'))}`;
+
+const campaignColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('campaigns.category') },
+  { text: t('campaigns.payout') },
+  { text: t('campaigns.priority'), numeric: true },
+  { text: t('nav.offers'), hidden: true },
+];
+
+const campaignCells = ({ path }: PublisherContext, row: View) => [
+  html`
+    ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
+    <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
+  String(row.category || '–'),
+  html`<span translate="no">${payoutText(row)}</span>`,
+  Number(row.priority),
+  link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
+];
+
+const readCampaign = (fields: Fields, timeZone: string): Values => ({
+  advertiser_id: fields.number('advertiser_id'),
+  name: fields.text('name'),
+  category: fields.text('category'),
+  tags: splitList(fields.text('tags')),
+  active: fields.checked('active'),
+  priority: fields.number('priority'),
+  weight: fields.number('weight'),
+  ranking: fields.text('ranking'),
+  is_product: fields.checked('is_product'),
+  is_loyalty: fields.checked('is_loyalty'),
+  offer_description: fields.text('offer_description'),
+  landing_url: fields.text('landing_url'),
+  click_id_param: fields.text('click_id_param'),
+  opt_out_days: fields.number('opt_out_days'),
+  overspend_percent: fields.number('overspend_percent') ?? 0,
+  payout_kind: fields.text('payout_kind'),
+  payout_amount: fields.number('payout_amount'),
+  payout_currency: fields.text('payout_currency').toUpperCase(),
+  goal: readGoal(fields, timeZone),
+  rules: readRules(fields, timeZone),
+});
+
+export function advertiserPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  registerStop(pages, services, { resource: advertisers, nameOf });
+  crudPages(pages, services.management, {
+    resource: advertisers,
+    path: '/advertisers',
+    nav: 'advertisers',
+    icon: 'advertisers',
+    get title() {
+      return t('nav.advertisers');
+    },
+    get lead() {
+      return t('campaigns.advertisersLead');
+    },
+    writes: 'manager',
+    undoable: true,
+    get columns() {
+      return [{ text: t('common.name') }, { text: t('nav.campaigns'), hidden: true }, { text: t('campaigns.updated') }];
+    },
+    cells: ({ path, publisher }, row) => [
+      html`${strongLink(path(`/advertisers/${row.id}`), nameOf(row))} ${row.stopped === true && stoppedBadge()}`,
+      link(path(`/campaigns?advertiser_id=${row.id}`), t('nav.campaigns')),
+      moment(publisher, String(row.updated_at)),
+    ],
+    get empty() {
+      return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
+    },
+    nameOf,
+    actions: (context, view) => html`
+      ${
+        hasRole(context.viewer.user.role, 'admin') &&
+        linkButton(context.path(`/advertisers/${view.id}/users`), t('account.advertiserUsers'))
+      }
+      ${stopButton(context, advertisers, view, nameOf(view))}`,
+    notice: async (context, view) => stopNotice(context, view),
+    afterCreate: ({ path }, view) => ({
+      to: path(`/campaigns/new?advertiser_id=${view.id}`),
+      done: t('campaigns.advertiserSavedNext', { name: String(view.name) }),
+    }),
+    read: (fields, context) => ({
+      name: fields.text('name'),
+      ...(mayApprove(services.management.actorOf(context)) && { trusted: fields.checked('trusted') }),
+    }),
+    fields: (form, context) => html`
+      ${form.input('name', { label: t('common.name'), required: true, hint: t('campaigns.advertiserNameHint') })}
+      ${
+        mayApprove(services.management.actorOf(context)) &&
+        form.checkbox('trusted', { label: t('settings.trustedAdvertiser'), hint: t('settings.trustedAdvertiserHint') })
+      }`,
+  });
+}

@@ -1,0 +1,142 @@
+import { isOwnKind, type OwnKind, splitKind } from '../../../catalog/event-kinds.ts';
+import { capEvents, capMetrics, capPeriods, capScopes } from '../../../catalog/rules.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import type { Fields } from '../../../shell/context.ts';
+import { type Choice, type FormBuilder, type FormValue, isNested, type Nested } from '../../../shell/forms.ts';
+import { rowList } from '../../../shell/row-list.ts';
+import type { RulesPart } from './rules-part.ts';
+
+/** Units of a rolling window (minutes), longest first. */
+const units = [
+  { value: 'day', text: 'campaigns.days', minutes: 1440 },
+  { value: 'hour', text: 'campaigns.hours', minutes: 60 },
+  { value: 'minute', text: 'campaigns.minutes', minutes: 1 },
+] as const;
+
+const unitChoices = (): Choice[] => [
+  ...units.map(({ value, text }) => ({ value, text: t(text) })),
+  { value: 'lifetime', text: t('campaigns.forEver') },
+];
+
+type CapKind = {
+  /** Fields in addition to those of the window. */
+  fields: readonly string[];
+  toForm: (cap: Nested) => Record<string, string>;
+  read: (fields: Fields, prefix: string) => Record<string, unknown>;
+};
+
+const frequency: CapKind = {
+  fields: ['scope', 'event', 'limit', 'window_minutes'],
+  toForm: ({ window_minutes: minutes }) => {
+    if (minutes === null) return { window_minutes: '', window_unit: 'lifetime' };
+    const unit = units.find((candidate) => Number(minutes) % candidate.minutes === 0) ?? units[2];
+    return { window_minutes: String(Number(minutes) / unit.minutes), window_unit: unit.value };
+  },
+  read: (fields, prefix) => ({
+    scope: fields.text(`${prefix}.scope`),
+    event: fields.text(`${prefix}.event`),
+    limit: fields.number(`${prefix}.limit`) ?? '',
+    window_minutes: readWindow(fields, prefix),
+  }),
+};
+
+/** Reads a window in minutes; null for lifetime. Invalid numbers are left for validation to reject. */
+function readWindow(fields: Fields, prefix: string): number | string | null {
+  const unit = fields.text(`${prefix}.window_unit`);
+  if (unit === 'lifetime') return null;
+  const typed = fields.number(`${prefix}.window_minutes`) ?? '';
+  const { minutes } = units.find(({ value }) => value === unit) ?? units[0];
+  return typeof typed === 'number' ? typed * minutes : typed;
+}
+
+const total: CapKind = {
+  fields: ['metric', 'per', 'limit'],
+  toForm: () => ({}),
+  read: (fields, prefix) => ({
+    metric: fields.text(`${prefix}.metric`),
+    per: fields.text(`${prefix}.per`),
+    limit: fields.number(`${prefix}.limit`) ?? '',
+  }),
+};
+
+/**
+ * Fields of a list of caps.
+ * @param prefix prefix of the field names: empty, or ending with a dot
+ */
+const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
+  path,
+  toForm: (value) => {
+    if (value === undefined || value === null) return {};
+    if (!Array.isArray(value) || !value.every(isNested)) return null;
+    if (value.some((cap) => kind.fields.some((name) => typeof (cap[name] ?? '') === 'object'))) return null;
+    const values: Record<string, FormValue> = {};
+    for (const [index, cap] of value.entries()) {
+      const plain = Object.fromEntries(kind.fields.map((name) => [name, String(cap[name] ?? '')]));
+      for (const [name, text] of Object.entries({ ...plain, ...kind.toForm(cap) }))
+        values[`${prefix}${path}.${index}.${name}`] = text;
+    }
+    return values;
+  },
+  read: (fields) => {
+    const count = fields.rowCount(prefix + path);
+    if (count === 0) return undefined;
+    return Array.from({ length: count }, (_, index) => kind.read(fields, `${prefix}${path}.${index}`));
+  },
+});
+
+export const capParts = (prefix: string): readonly RulesPart[] => [
+  capsPart(prefix, 'frequency_caps', frequency),
+  capsPart(prefix, 'total_caps', total),
+];
+
+const choicesOf = (values: readonly string[]): Choice[] =>
+  values.map((value) => ({ value, text: t(`campaigns.cap_${value}` as MessageKey) }));
+
+const eventChoices = (): Choice[] => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
+
+/** Choices of own events. The current event of a cap is included even if it no longer exists. */
+const ownChoices = (ownKinds: readonly OwnKind[], current: FormValue | undefined): Choice[] =>
+  [...new Set([...ownKinds, ...(isOwnKind(String(current)) ? [String(current)] : [])])].map((value) => ({
+    value,
+    text: t('campaigns.event_own', splitKind(value)),
+  }));
+
+/** Scopes of caps. `campaign` comes first because the first scope is the default of a new cap. */
+const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
+
+/** Fields for frequency caps: the maximum number of events for one user in a rolling window. */
+export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
+  rowList(form, {
+    name: `${prefix}frequency_caps`,
+    noun: t('campaigns.frequencyCap'),
+    add: t('campaigns.addFrequencyCap'),
+    first: 'limit',
+    row: (at, of) => html`
+      ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 1 })}
+      ${form.select(`${at}.event`, {
+        label: t('campaigns.event'),
+        of,
+        choices: [...eventChoices(), ...ownChoices(ownKinds, form.values[`${at}.event`])],
+      })}
+      ${form.input(`${at}.window_minutes`, { label: t('campaigns.within'), of, type: 'number', min: 1 })}
+      ${form.select(`${at}.window_unit`, { label: t('campaigns.unit'), of, choices: unitChoices() })}
+      ${form.select(`${at}.scope`, { label: t('campaigns.countedBy'), of, choices: choicesOf(scopes) })}`,
+  });
+
+/** Fields for total caps: the maximum number of events over all users. */
+export const totalCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
+  rowList(form, {
+    name: `${prefix}total_caps`,
+    noun: t('campaigns.totalCap'),
+    add: t('campaigns.addTotalCap'),
+    first: 'limit',
+    row: (at, of) => html`
+      ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 0, step: 'any' })}
+      ${form.select(`${at}.metric`, {
+        label: t('campaigns.of'),
+        of,
+        choices: [...choicesOf(capMetrics), ...ownChoices(ownKinds, form.values[`${at}.metric`])],
+      })}
+      ${form.select(`${at}.per`, { label: t('campaigns.per'), of, choices: choicesOf(capPeriods) })}`,
+  });

@@ -1,0 +1,82 @@
+import { splitKind } from '../../../catalog/event-kinds.ts';
+import type { View } from '../../../management/resource.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { badge, notice } from '../../../shell/components.ts';
+import { count, moneyFormat } from '../../../shell/format.ts';
+import { type Choice, filterSelect } from '../../../shell/forms.ts';
+
+/** Badge tones of delivery states. */
+const tones = {
+  delivering: 'good',
+  limited: 'warn',
+  exhausted: 'bad',
+  paused: 'warn',
+  stopped: 'bad',
+  scheduled: 'plain',
+  ended: 'plain',
+} as const;
+
+type State = keyof typeof tones;
+
+/** An entry of `usage` in the API format. */
+type Usage = {
+  publisher_id: number | null;
+  metric: string;
+  per: string;
+  limit: number;
+  spent: number;
+  remaining: number;
+  next_cost: number;
+  exhausted: boolean;
+};
+
+/** A campaign with the fields that other modules add. */
+type DeliveredView = View & { delivery_state?: State; usage?: readonly Usage[] };
+
+const stateText = (state: State): string => t('campaigns.deliveryState', { state });
+
+/** Filter by delivery state for a list of campaigns. */
+export const deliveryFilter = (selected: string): Html =>
+  filterSelect(
+    'delivery_state',
+    t('campaigns.delivery'),
+    Object.keys(tones).map((value): Choice => ({ value, text: stateText(value as State) })),
+    selected,
+  );
+
+/** Badge of a campaign's state with the exhausted limit. */
+export function deliveryCell(row: View): Html {
+  const { delivery_state: state } = row as DeliveredView;
+  if (state === undefined) return nothing;
+  const reason = state === 'exhausted' ? exhaustedText(row) : null;
+  return html`${badge(stateText(state), tones[state])}${reason !== null && html`<br><small>${reason}</small>`}`;
+}
+
+/** Notice on the page of a campaign if a budget or total cap has no room for the next event. */
+export function exhaustedNotice(row: View): Html {
+  const { delivery_state: state } = row as DeliveredView;
+  const reason = state === 'exhausted' ? exhaustedText(row) : null;
+  return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
+}
+
+/** Describes the first limit that has no room for the next event, or returns null. */
+function exhaustedText(row: View): string | null {
+  const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;
+  const limits = usage.filter(({ exhausted }) => exhausted);
+  const reached = limits.find(({ publisher_id: id }) => id === null) ?? limits[0];
+  if (reached === undefined) return null;
+  const { metric, per, limit, spent, remaining, next_cost: cost } = reached;
+  const money = moneyFormat(String(currency));
+  if (metric === 'budget' && remaining > 0 && kind !== 'cps') {
+    const amounts = { remaining: money(remaining), cost: money(cost), kind: String(kind) };
+    return t('campaigns.budgetExhausted', amounts);
+  }
+  const amount = metric === 'budget' ? money : count;
+  const eventKind = splitKind(metric);
+  return t('campaigns.limitReached', {
+    spent: amount(spent),
+    metric: eventKind.kind,
+    limit: t('campaigns.limitOf', { limit: amount(limit), metric: eventKind.kind, event: eventKind.name, per }),
+  });
+}

@@ -1,0 +1,181 @@
+import type { OwnKind } from '../../../catalog/event-kinds.ts';
+import type { PublisherContext } from '../../../catalog/pages.ts';
+import type { Publisher } from '../../../catalog/types.ts';
+import { versionField } from '../../../management/crud-editor.ts';
+import type { Values, View } from '../../../management/resource.ts';
+import { etagOf } from '../../../management/rows.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { badge, card, hiddenField, saveForm, strongLink, table } from '../../../shell/components.ts';
+import type { FieldErrors, Fields } from '../../../shell/context.ts';
+import {
+  type Choice,
+  columns,
+  createForm,
+  type FormBuilder,
+  type FormValues,
+  fieldGroup,
+} from '../../../shell/forms.ts';
+import { defaultButton } from '../../../shell/row-list.ts';
+import { payoutText } from '../../payout-text.ts';
+import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
+import { partsToForm, readParts, storedField } from './rules-part.ts';
+
+type Publishers = ReadonlyMap<number, Publisher>;
+
+const nameOf = (publishers: Publishers, id: unknown): string =>
+  publishers.get(Number(id))?.name ?? t('campaigns.publisherName', { id: String(id) });
+
+/** Table of the publishers that a campaign is served to. `editPath` is null if the viewer may not edit. */
+export function provisionTable(
+  campaign: View,
+  rows: readonly View[],
+  publishers: Publishers,
+  editPath: string | null,
+): Html {
+  const cells = rows.map((row) => {
+    const name = nameOf(publishers, row.publisher_id);
+    return [
+      editPath === null
+        ? html`<strong>${name}</strong>`
+        : strongLink(`${editPath}?to=${Number(row.publisher_id)}`, name),
+      row.payout_amount === null
+        ? t('campaigns.inherited')
+        : payoutText({ ...campaign, payout_amount: row.payout_amount }),
+      row.priority === null ? t('campaigns.inherited') : Number(row.priority),
+      capsText(row),
+      row.active === true ? badge(t('campaigns.served'), 'good') : badge(t('campaigns.notServed'), 'warn'),
+    ];
+  });
+  return table(
+    t('nav.publishers'),
+    [
+      { text: t('layout.publisher') },
+      { text: t('campaigns.payout') },
+      { text: t('campaigns.priority'), numeric: true },
+      { text: t('campaigns.caps') },
+      { text: t('common.status') },
+    ],
+    cells,
+  );
+}
+
+/** Describes the caps of a provision. An empty list overrides the campaign's caps too: there are no caps. */
+function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
+  const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
+  if (count > 0) return t('campaigns.overridden', { count });
+  return t(frequency === null ? 'campaigns.inherited' : 'campaigns.noUserCaps');
+}
+
+const publisherChoices = (publishers: Publishers): Choice[] =>
+  [...publishers.values()]
+    .map(({ id, name }) => ({ value: String(id), text: name }))
+    .sort((a, b) => a.text.localeCompare(b.text));
+
+/** Select field with the publishers that the campaign is not served to yet, if any. */
+export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
+  const served = new Set(rows.map((row) => String(row.publisher_id)));
+  const choices = publisherChoices(publishers).filter(({ value }) => !served.has(value));
+  if (choices.length === 0) return nothing;
+  const select = createForm({}).select('to', { label: t('layout.publisher'), choices });
+  return card(
+    t('campaigns.serveToAnother'),
+    html`
+      <form class="filters" method="get" action="${action}">
+        ${select}
+        <button class="button">${t('campaigns.continue')}</button>
+      </form>`,
+  );
+}
+
+type Editor = {
+  campaign: View;
+  rows: readonly View[];
+  publishers: Publishers;
+  ownKinds: readonly OwnKind[];
+  /** Id of the publisher that is edited. */
+  to: string;
+  /** Path of the page. */
+  at: string;
+  refused: { typed: FormValues; errors: FieldErrors } | null;
+};
+
+/**
+ * Form of a provision.
+ * @throws AppError `not_found` for an unknown publisher
+ */
+export function provisionCard(context: PublisherContext, editor: Editor): Html {
+  const { campaign, rows, publishers, to, at, refused } = editor;
+  if (!publisherChoices(publishers).some(({ value }) => value === to)) throw new AppError('not_found');
+  const stored = rows.find((row) => String(row.publisher_id) === to);
+  const values = refused?.typed ?? provisionToForm(stored);
+  const form = createForm(values, refused?.errors, at);
+  const fields = provisionFields(form, campaign, editor.ownKinds);
+  const version = refused?.typed[versionField] ?? (stored === undefined ? '' : etagOf(stored));
+  const body = html`
+    ${defaultButton()}
+    ${hiddenField('publisher_id', to)}${hiddenField(versionField, String(version))}
+    ${hiddenField(storedField, String(values[storedField]))}
+    ${form.summary()}
+    ${fields}`;
+  return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at, page: `${at}?to=${to}`, rows: true }));
+}
+
+const provisionFields = (form: FormBuilder, campaign: View, ownKinds: readonly OwnKind[]): Html => html`
+  ${form.checkbox('active', { label: t('campaigns.served'), hint: t('campaigns.servedHint') })}
+  ${columns(
+    [
+      form.input('payout_amount', {
+        label: t('campaigns.payout'),
+        type: 'number',
+        min: 0,
+        step: 'any',
+        hint: t('campaigns.payoutHint', {
+          kind: String(campaign.payout_kind),
+          currency: String(campaign.payout_currency),
+        }),
+      }),
+      form.input('priority', {
+        label: t('campaigns.priority'),
+        type: 'number',
+        min: 0,
+        hint: t('campaigns.emptyInherited'),
+      }),
+    ],
+    'tight',
+  )}
+  ${fieldGroup(
+    t('campaigns.capsPerUser'),
+    html`<p class="hint">${t('campaigns.capsPerUserHint')}</p>`,
+    frequencyCapFields(form, '', ownKinds),
+  )}
+  ${fieldGroup(
+    t('campaigns.totalsOfPublisher'),
+    html`<p class="hint">${t('campaigns.totalsOfPublisherHint')}</p>`,
+    totalCapFields(form, '', ownKinds),
+  )}`;
+
+const parts = capParts('');
+
+/** Form values of a provision. A new provision serves the campaign without overrides. */
+function provisionToForm(stored: View | undefined): FormValues {
+  const { frequency_caps = null, total_caps = null } = stored ?? {};
+  return {
+    ...partsToForm(parts, { frequency_caps, total_caps }),
+    active: stored === undefined || stored.active === true,
+    payout_amount: (stored?.payout_amount as number | null) ?? '',
+    priority: (stored?.priority as number | null) ?? '',
+  };
+}
+
+export function readProvision(fields: Fields): Values {
+  const { frequency_caps = null, total_caps = null } = readParts(parts, fields);
+  return {
+    active: fields.checked('active'),
+    payout_amount: fields.number('payout_amount'),
+    priority: fields.number('priority'),
+    frequency_caps,
+    total_caps,
+  };
+}

@@ -1,0 +1,89 @@
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import { versionField } from '../../../management/crud-editor.ts';
+import type { App } from '../../../platform/http/app.ts';
+import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  fieldErrorsOf,
+  formOf,
+  keyIn,
+  queryText,
+  rowsField,
+} from '../../../shell/context.ts';
+import type { FormValues } from '../../../shell/forms.ts';
+import type { Page } from '../../../shell/layout.ts';
+import type { PageResult } from '../../../shell/pages.ts';
+import { typedValues, withRowChange } from '../../../shell/row-list.ts';
+import { campaigns } from '../../resources/campaigns.ts';
+import { listProvisions, setProvision } from '../../resources/provisions.ts';
+import type { PageServices } from '../services.ts';
+import { ownKindsFor } from './options.ts';
+import { provisionCard, provisionTable, publisherChooser, readProvision } from './provision-form.ts';
+
+const path = '/campaigns/:key/publishers';
+
+type Refused = { typed: FormValues; errors: FieldErrors };
+
+/**
+ * Pages of the publishers that a campaign is served to, with their overrides. Only operators can add other publishers.
+ */
+export function provisionPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  pages.get(path, 'analyst', (context) => show(services, context, queryText(context, 'to'), null));
+  pages.post(path, 'admin', (context, fields) => save(services, context, fields));
+}
+
+const publishersOf = ({ deps }: PageServices) => deps.catalog.current().publishers;
+
+async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { management } = services;
+  const campaign = await management.get(context, campaigns, keyIn(context));
+  const to = fields.text('publisher_id');
+  const form = formOf(context.request);
+  if (form.has(rowsField)) return show(services, context, to, { typed: withRowChange(form), errors: [] });
+  try {
+    const provision = readProvision(fields);
+    const version = fields.text(versionField) || null;
+    await management.write(context, (work) => setProvision(work, String(campaign.id), to, provision, version));
+    const name = publishersOf(services).get(Number(to))?.name ?? t('campaigns.publisherName', { id: to });
+    return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: t('crud.saved', { name }) };
+  } catch (err) {
+    const errors = fieldErrorsOf(err);
+    return show(services, context, to, { typed: typedValues(form), errors });
+  }
+}
+
+async function show(
+  services: PageServices,
+  context: PublisherContext,
+  to: string,
+  refused: Refused | null,
+): Promise<Page> {
+  const { management } = services;
+  const campaign = await management.get(context, campaigns, keyIn(context));
+  const rows = await management.read(context, (work) => listProvisions(work, String(campaign.id)));
+  const isOperator = context.viewer.user.role === 'operator';
+  const campaignPath = context.path(`/campaigns/${campaign.id}`);
+  const at = `${campaignPath}/publishers`;
+  const publishers = publishersOf(services);
+  const ownKinds = ownKindsFor(services.deps, publishers.get(Number(to)) ?? context.publisher);
+  const editor = () =>
+    to === ''
+      ? publisherChooser(at, publishers, rows)
+      : provisionCard(context, { campaign, rows, publishers, ownKinds, to, at, refused });
+  return {
+    title: t('nav.publishers'),
+    lead: t('campaigns.provisionsLead'),
+    nav: 'campaigns',
+    trail: [
+      { text: t('nav.campaigns'), href: context.path('/campaigns') },
+      { text: String(campaign.name), href: campaignPath },
+    ],
+    status: (refused?.errors.length ?? 0) === 0 ? 200 : 422,
+    body: html`
+      ${provisionTable(campaign, rows, publishers, isOperator ? at : null)}
+      ${isOperator ? editor() : html`<p class="hint">${t('campaigns.operatorsServe')}</p>`}`,
+  };
+}

@@ -1,0 +1,88 @@
+import type { OwnKind } from '../../../catalog/event-kinds.ts';
+import { pacings } from '../../../catalog/rules.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { FieldErrors, Fields } from '../../../shell/context.ts';
+import { columns, type FormBuilder, type FormValue, fieldGroup, isNested, type Nested } from '../../../shell/forms.ts';
+import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
+import { conditionErrors, conditionFields, conditionsPart } from './conditions-form.ts';
+import type { Picker } from './options.ts';
+import { partsToForm, type RulesPart, readParts } from './rules-part.ts';
+import { scheduleErrors, scheduleFields, scheduleParts } from './schedule-form.ts';
+import { exclusionGroupsPart, targetingFields, targetingParts } from './targeting-form.ts';
+
+const pacingPart: RulesPart = {
+  path: 'pacing',
+  toForm: (value) => ({ 'rules.pacing': value === undefined || value === 'as_fast' ? 'asap' : String(value) }),
+  read: (fields) => {
+    const typed = fields.text('rules.pacing');
+    return typed === 'asap' || typed === '' ? undefined : typed;
+  },
+};
+
+const forcePart: RulesPart = {
+  path: 'force_priority',
+  toForm: (value) => ({ 'rules.force_priority': value === true }),
+  read: (fields) => fields.checked('rules.force_priority') || undefined,
+};
+
+const partsOf = (timeZone: string): readonly RulesPart[] => [
+  ...targetingParts,
+  ...scheduleParts(timeZone),
+  ...capParts('rules.'),
+  conditionsPart,
+  pacingPart,
+  forcePart,
+  exclusionGroupsPart,
+];
+
+/** Converts rules to form values. */
+export const rulesToForm = (rules: unknown, timeZone: string): Record<string, FormValue> =>
+  partsToForm(partsOf(timeZone), isNested(rules) ? rules : {});
+
+/** Reads rules from form values, without defaults. */
+export const readRules = (fields: Fields, timeZone: string): Nested => readParts(partsOf(timeZone), fields);
+
+/** Maps errors to the fields that show the values. */
+export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
+  conditionErrors(scheduleErrors(errors, fields), fields);
+
+/** Fields for targeting, schedule and caps of a campaign. */
+export const rulesFields = (
+  form: FormBuilder,
+  timeZone: string,
+  picker: Picker,
+  ownKinds: readonly OwnKind[],
+): Html => html`
+  ${targetingFields(form, picker, conditionFields(form, picker('attributes', '').source))}
+  ${scheduleFields(form, timeZone)}
+  ${fieldGroup(t('campaigns.frequencyCapping'), frequencyCapFields(form, 'rules.', ownKinds))}
+  ${fieldGroup(
+    t('campaigns.budgetAndPacing'),
+    totalCapFields(form, 'rules.', ownKinds),
+    columns([
+      form.select('rules.pacing', {
+        label: t('campaigns.pacing'),
+        choices: pacings.map((value) => ({ value, text: t(`campaigns.pacing_${value}`) })),
+        hint: t('campaigns.pacingHint'),
+      }),
+      form.input('overspend_percent', {
+        label: t('campaigns.overspend'),
+        type: 'number',
+        min: 0,
+        hint: t('campaigns.overspendHint'),
+      }),
+    ]),
+  )}`;
+
+/** Fields for the competition with other campaigns. */
+export const competitionFields = (form: FormBuilder, picker: Picker): Html => html`
+  ${form.input('rules.exclusion_groups', {
+    label: t('campaigns.exclusionGroups'),
+    hint: t('campaigns.exclusionGroupsHint'),
+    picker: picker('groups', form.values['rules.exclusion_groups']),
+  })}
+  ${form.checkbox('rules.force_priority', {
+    label: t('campaigns.forcePriority'),
+    hint: t('campaigns.forcePriorityHint'),
+  })}`;

@@ -1,0 +1,196 @@
+import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
+import type { PageExtensions } from '../../../catalog/pages.ts';
+import {
+  buildAppearance,
+  buildSettings,
+  buildStyles,
+  privacyUrlOf,
+  translateSettings,
+  translateStyles,
+} from '../../../catalog/themes.ts';
+import type { Publisher, Theme } from '../../../catalog/types.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { reader } from '../../../platform/i18n/reader.ts';
+import type { AssetUrl } from '../../../shell/layout.ts';
+import { type LowContrast, lowContrasts } from '../../theme-overrides.ts';
+import { describePath } from '../themes/appearance-fields.ts';
+import { offerTexts } from './offer-form.ts';
+
+/** Content of the preview in the browser. For an offer, the browser adds the current values of the form. */
+export type PreviewBase = {
+  kind: 'offer' | 'theme';
+  unit: 'sou' | 'mou';
+  settings: OfferSettings;
+  styles: OfferStyles;
+  appearance: OfferAppearance | null;
+  offers: readonly object[];
+  /** Form fields that are texts of the first offer. */
+  fields: readonly string[];
+};
+
+const placeholderNames = ['Juniper & Co', 'Northlight', 'Oak Street'];
+
+type PreviewInput = {
+  publisher: Publisher;
+  theme: Theme | null;
+  publicUrl: string;
+  /** Offers of the publisher in the format of the SDK. */
+  sampleOffers: PageExtensions['sampleOffers'];
+};
+
+/** Builds the preview with the texts of a fetch that requests no language. */
+const baseOf = ({ publisher, theme, publicUrl }: Omit<PreviewInput, 'sampleOffers'>) => {
+  const language = publisher.language.unit ?? 'en';
+  const privacyUrl = privacyUrlOf(publisher, publicUrl, language);
+  const usp = publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled;
+  return {
+    settings: translateSettings(buildSettings(publisher, theme, usp, privacyUrl), language),
+    styles: translateStyles(buildStyles(publisher, theme, privacyUrl), language),
+    appearance: buildAppearance(theme),
+  };
+};
+
+const placeholder = (publicUrl: string, id: number, name: string, title: string): object => ({
+  id,
+  campaign_id: id,
+  title,
+  advertiser_name: name,
+  description: t('offers.sampleText'),
+  click_url: `${publicUrl}/`,
+  cta_yes: t('offers.sampleYes'),
+  cta_no: t('offers.sampleNo'),
+  creatives: [],
+});
+
+/** Offers of the publisher, padded with placeholders. */
+function offersToShow(input: PreviewInput, exceptId: number | null, count: number): object[] {
+  const { publisher, publicUrl } = input;
+  const real = [...(input.sampleOffers?.(publisher, { exceptId, count }) ?? [])];
+  while (real.length < count)
+    real.push(
+      placeholder(publicUrl, 2_000_000_000 + real.length, placeholderNames[real.length] ?? '', t('offers.sampleTitle')),
+    );
+  return real;
+}
+
+/** Preview of the theme editor with the publisher's offers. */
+export const themePreview = (input: PreviewInput): PreviewBase => ({
+  kind: 'theme',
+  unit: input.theme?.unit ?? 'mou',
+  ...baseOf(input),
+  offers: offersToShow(input, null, 3),
+  fields: [],
+});
+
+type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
+
+/** Preview of the offer editor, with the edited offer first. `creatives` have the format of the SDK. */
+export const offerPreview = (
+  input: PreviewInput,
+  { offerId, advertiserName, creatives }: PreviewedOffer,
+): PreviewBase => ({
+  kind: 'offer',
+  unit: input.theme?.unit ?? 'mou',
+  ...baseOf(input),
+  offers: [
+    { ...placeholder(input.publicUrl, offerId ?? 2_100_000_000, advertiserName, ''), creatives },
+    ...offersToShow(input, offerId, 2),
+  ],
+  fields: offerTexts,
+});
+
+/** Preview next to a form, which must have the attribute `data-previewed`. */
+export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
+  <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="${t('common.preview')}">
+    <div class="preview-head">
+      <h2>${t('common.preview')}</h2>
+      ${switches(base)}
+    </div>
+    <div class="preview-stage"><iframe title="${t('offers.unitPreview')}"></iframe></div>
+    <div class="preview-state" role="status">${previewState(base)}</div>
+    <p class="hint">${t('offers.previewHint')}</p>
+  </aside>`;
+
+/** Content of the frame, and a warning about texts with too little contrast. */
+export function previewState(base: PreviewBase): Html {
+  const lowContrastTexts = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
+  return html`<div data-preview="${JSON.stringify(base)}">${
+    lowContrastTexts.length > 0 &&
+    html`<div class="notice warn"><p>${t('offers.hardToRead')}</p>
+      <ul>${lowContrastTexts.map((text) => html`<li>${text}</li>`)}</ul></div>`
+  }</div>`;
+}
+
+/**
+ * Describes texts with too little contrast, without duplicates: several styles may share a field. The lowest contrast
+ * of a pair is kept.
+ */
+function inWords(lowContrastColours: readonly LowContrast[]): string[] {
+  const texts = new Map<string, string>();
+  for (const { path, on, ratio } of lowContrastColours.toSorted((a, b) => a.ratio - b.ratio)) {
+    const names = { text: describePath(path), background: describePath(on) };
+    const pair = JSON.stringify(names);
+    if (!texts.has(pair)) texts.set(pair, t('offers.lowContrast', { ...names, ratio }));
+  }
+  return [...texts.values()];
+}
+
+/** Switches of the preview: name → values with labels. The first value is the default. */
+function switches({ unit }: PreviewBase): Html {
+  const units = [
+    ['mou', t('offers.multi')],
+    ['sou', t('offers.single')],
+  ] as const;
+  const all: [name: string, label: string, values: readonly (readonly [string, string])[]][] = [
+    ['unit', t('settings.unit'), unit === 'mou' ? units : units.toReversed()],
+    [
+      'size',
+      t('offers.screen'),
+      [
+        ['phone', t('offers.phone')],
+        ['desktop', t('offers.desktop')],
+      ],
+    ],
+    [
+      'scheme',
+      t('offers.deviceColours'),
+      [
+        ['light', t('offers.light')],
+        ['dark', t('offers.dark')],
+      ],
+    ],
+    [
+      'dir',
+      t('offers.direction'),
+      [
+        ['ltr', t('offers.ltr')],
+        ['rtl', t('offers.rtl')],
+      ],
+    ],
+  ];
+  return html`${all.map(
+    ([name, label, values]) => html`
+      <div class="switches" role="group" aria-label="${label}">${values.map(
+        ([value, text], at) => html`
+          <button type="button" data-switch="${name}" data-value="${value}"
+            aria-pressed="${String(at === 0)}">${text}</button>`,
+      )}</div>`,
+  )}`;
+}
+
+/** Document inside the frame. */
+export const previewFrame = (asset: AssetUrl): string =>
+  html`<!doctype html>
+<html lang="${reader().language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${t('common.preview')}</title>
+<link rel="stylesheet" href="${asset('preview.css')}">
+<script src="${asset('preview-frame.js')}"></script>
+<script defer src="/sdk/launcher.js"></script>
+</head>
+<body><main id="unit" aria-label="${t('settings.unit')}"></main></body>
+</html>
+`.markup;

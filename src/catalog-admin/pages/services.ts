@@ -1,0 +1,25 @@
+import type { PageExtensions, PublisherContext } from '../../catalog/pages.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
+import type { AllAdditions } from '../../management/additions.ts';
+import type { Figures } from '../../management/crud-definition.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { Shell } from '../../shell/layout.ts';
+
+/** Dependencies of the catalogue's pages. */
+export type PageServices = Shell & {
+  deps: { catalog: CatalogStore; config: Config };
+  management: ManagementClient;
+  extensions: PageExtensions;
+  additions: AllAdditions;
+};
+
+/** Path, below the publisher's pages, at which the form of a campaign requests its reach. */
+export const reachPath = '/campaigns/estimate';
+
+/** The member `figures` of a resource's pages; absent without reports. */
+export const figuresOf = (
+  { extensions }: { extensions: PageExtensions },
+  by: Parameters<NonNullable<PageExtensions['figures']>>[0],
+): { figures?: Figures<PublisherContext> } =>
+  extensions.figures === undefined ? {} : { figures: extensions.figures(by) };

@@ -1,0 +1,291 @@
+import { listsAt } from '../../../catalog/controls.ts';
+import { normaliseName } from '../../../catalog/names.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import type { OfferLists, StoredControls } from '../../../catalog/types.ts';
+import { versionField } from '../../../management/crud-editor.ts';
+import type { Values, Warning } from '../../../management/resource.ts';
+import { PreconditionFailed } from '../../../management/rows.ts';
+import type { App } from '../../../platform/http/app.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { hiddenField, notice, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, formOf, hasRole, queryText } from '../../../shell/context.ts';
+import {
+  columns,
+  createForm,
+  type FormBuilder,
+  type FormValues,
+  fieldGroup,
+  joinList,
+  splitList,
+} from '../../../shell/forms.ts';
+import type { Page } from '../../../shell/layout.ts';
+import type { PageResult } from '../../../shell/pages.ts';
+import { typedValues } from '../../../shell/row-list.ts';
+import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
+import { createPicker, type Picker } from '../campaigns/options.ts';
+import type { PageServices } from '../services.ts';
+import { costCard, effectNotice } from './controls-effects.ts';
+
+const path = '/settings/controls';
+const writes = 'admin';
+
+/** Name of the button that checks the form without saving it. */
+const checkField = '_check';
+
+/** Name of the checkbox that confirms rules that block every offer. */
+const confirmedField = '_confirmed';
+
+/** Pages of block rules: what a publisher never shows, keeps apart, and shows only above a floor. */
+export function controlsPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  pages.get(path, 'analyst', async (context) =>
+    controlsPage(services, context, await stored(services, context), { placement: placementAsked(context) }),
+  );
+  pages.post(path, writes, (context, fields) => save(services, context, fields));
+}
+
+type CurrentControls = Awaited<ReturnType<typeof stored>>;
+type Shape = {
+  /** Placement whose rules the form edits; empty for the rules for all placements. */
+  placement: string;
+  typed?: FormValues;
+  errors?: FieldErrors;
+  /** Warnings about the entered rules. */
+  warned?: readonly string[];
+  mustConfirm?: boolean;
+  effect?: Html;
+};
+
+/** Name of the query parameter and form field for the placement. */
+const placementField = 'placement';
+
+const placementAsked = (context: PublisherContext): string => {
+  const placement = queryText(context, placementField);
+  return placement.trim() === '' ? '' : normaliseName(placement);
+};
+
+const finder =
+  ({ deps }: PageServices) =>
+  (id: number) =>
+    deps.catalog.current().publishers.get(id);
+
+const stored = (services: PageServices, context: PublisherContext) =>
+  services.management.read(context, (work) => getControls(work, String(context.publisher.id), finder(services)));
+
+async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const placement = fields.text(placementField);
+  const set = (dryRun: boolean) =>
+    services.management.write(context, async (work) => {
+      const key = String(context.publisher.id);
+      const mode = { ifMatch: fields.text(versionField) || null, dryRun };
+      const { view } = await getControls(work, key, finder(services));
+      return setControls(work, key, readControls(fields, storedOf(view), placement), mode, finder(services));
+    });
+  const shape = { placement, typed: typedValues(formOf(context.request)) };
+  try {
+    const checked = await set(true);
+    const current = await stored(services, context);
+    const warned = warningTexts(checked);
+    if (fields.checked(checkField)) {
+      const effect = await effectNotice(services, context, storedOf(checked.view));
+      return controlsPage(services, context, current, { ...shape, warned, effect });
+    }
+    const currentWarnings = new Set(warningTexts(current));
+    if (warned.some((text) => !currentWarnings.has(text)) && !fields.checked(confirmedField))
+      return controlsPage(services, context, current, { ...shape, warned, mustConfirm: true });
+    await set(false);
+    return { to: context.path(placement === '' ? path : pathOf(placement)), done: t('controls.saved') };
+  } catch (err) {
+    const errors: FieldErrors =
+      err instanceof PreconditionFailed ? [{ path: '/', message: t('settings.conflict') }] : fieldErrorsOf(err);
+    return controlsPage(services, context, await stored(services, context), { ...shape, errors });
+  }
+}
+
+async function controlsPage(
+  services: PageServices,
+  context: PublisherContext,
+  current: CurrentControls,
+  { placement, typed, errors = [], warned = warningTexts(current), mustConfirm = false, effect = nothing }: Shape,
+): Promise<Page> {
+  const { view, etag } = current;
+  const form = createForm(typed ?? controlsToForm(view, placement), errors);
+  const fields = controlsFields(form, createPicker(services.deps, context), placement);
+  const { total, blocked } = view.offers;
+  const notices = warned.map((text) => notice('warn', html`<p>${text}</p>`));
+  const isForAll = placement === '';
+  const confirm = html`${notices}${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
+  const to = context.path(path);
+  const body = html`
+    ${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}
+    ${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
+  const isEditor = hasRole(context.viewer.user.role, writes);
+  const lead = isForAll ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement });
+  return {
+    title: t('controls.title'),
+    lead: t('controls.lead'),
+    nav: 'controls',
+    assets: ['pickers.js'],
+    status: errors.length > 0 || mustConfirm ? 422 : 200,
+    body: html`
+      ${!mustConfirm && notices}
+      ${placementTabs(context, view, placement)}
+      <section class="card">
+        <p>${lead}</p>
+        ${isEditor ? saveForm(context, to, body, { extra: checkButton() }) : readOnlyFields(fields)}
+      </section>
+      ${await costCard(services, context, view)}`,
+  };
+}
+
+const checkButton = (): Html =>
+  html`<button class="button" name="${checkField}" value="1">${t('controls.check')}</button>`;
+
+const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
+
+/** Texts of the warnings about rules, without duplicates. */
+const warningTexts = ({ view, warnings }: { view: ControlsView; warnings: Warning[] }): string[] => [
+  ...new Set(warnings.map(({ path: where }) => warningText(view, where))),
+];
+
+function warningText(view: ControlsView, where: string): string {
+  if (where === '/') return t('controls.blocksAll');
+  const [, placement = '', list, at] = /^(?:\/placements\/(.*?))?(?:\/(\w+\/\w+)\/(\d+))?$/.exec(where) ?? [];
+  if (list === undefined) return t('controls.blocksAllAt', { placement });
+  const { blocked, allowed } = placement === '' ? view : listsAt(view, placement);
+  const entries = { 'blocked/domains': blocked.domains, 'allowed/domains': allowed.domains }[list];
+  return t('controls.publicSuffix', { domain: String((entries ?? view.separate.competitors)[Number(at)] ?? '') });
+}
+
+/** Maximum number of placements that are shown as tabs. Those with rules come first. */
+const maxTabs = 30;
+
+function placementTabs({ publisher, path: to }: PublisherContext, view: ControlsView, placement: string): Html {
+  const names = new Set([...Object.keys(view.placements), placement, ...publisher.placements.keys()]);
+  names.delete('');
+  if (names.size === 0) return nothing;
+  return tabs(t('dimensions.placement'), [
+    { text: t('controls.allPlacements'), href: to(path), current: placement === '' },
+    ...[...names].slice(0, maxTabs).map((name) => ({
+      text: name,
+      href: to(pathOf(name)),
+      current: name === placement,
+    })),
+  ]);
+}
+
+function controlsFields(form: FormBuilder, picker: Picker, placement: string): Html {
+  const picked = (side: 'blocked' | 'allowed', kind: 'categories' | 'advertisers' | 'offers', label: string): Html => {
+    const name = `${side}.${kind}`;
+    return form.input(name, { label, picker: picker(kind, form.values[name]) });
+  };
+  return html`
+    ${fieldGroup(
+      t('controls.blocked'),
+      html`<p class="hint">${t('controls.blockedHint')}</p>`,
+      columns([
+        picked('blocked', 'categories', t('settings.categories')),
+        picked('blocked', 'advertisers', t('nav.advertisers')),
+        picked('blocked', 'offers', t('nav.offers')),
+      ]),
+      columns([
+        form.textarea('blocked.brands', { label: t('controls.brands'), hint: t('controls.brandsHint') }),
+        form.textarea('blocked.domains', { label: t('controls.domains'), hint: t('controls.domainsHint') }),
+        form.textarea('blocked.words', { label: t('controls.words'), hint: t('controls.wordsHint') }),
+      ]),
+    )}
+    ${fieldGroup(
+      t('controls.allowed'),
+      html`<p class="hint">${t('controls.allowedHint')}</p>`,
+      columns([
+        picked('allowed', 'categories', t('settings.categories')),
+        picked('allowed', 'advertisers', t('nav.advertisers')),
+      ]),
+      columns([
+        form.textarea('allowed.brands', { label: t('controls.brands'), hint: t('controls.brandsHint') }),
+        form.textarea('allowed.domains', { label: t('controls.domains'), hint: t('controls.domainsHint') }),
+      ]),
+    )}
+    ${placement === '' && commonFields(form)}`;
+}
+
+/** Fields that exist only for all placements together. */
+const commonFields = (form: FormBuilder): Html => html`
+    ${fieldGroup(
+      t('controls.separate'),
+      form.checkbox('separate.categories', { label: t('controls.separateCategories') }),
+      form.textarea('separate.competitors', { label: t('controls.competitors'), hint: t('controls.competitorsHint') }),
+    )}
+    ${fieldGroup(
+      t('controls.floors'),
+      form.textarea('floors', { label: t('controls.floorsByPlacement'), hint: t('controls.floorsHint'), code: true }),
+    )}`;
+
+const lists = {
+  blocked: ['categories', 'brands', 'advertisers', 'domains', 'offers', 'words'],
+  allowed: ['categories', 'brands', 'advertisers', 'domains'],
+} as const;
+const sides = ['blocked', 'allowed'] as const;
+const idLists: ReadonlySet<string> = new Set(['advertisers', 'offers']);
+
+const listsToForm = (offerLists: OfferLists): FormValues =>
+  Object.fromEntries(
+    sides.flatMap((side) => {
+      const values: Readonly<Record<string, readonly (string | number)[]>> = offerLists[side];
+      return lists[side].map((name) => [`${side}.${name}`, joinList(values[name] ?? [])]);
+    }),
+  );
+
+const controlsToForm = ({ separate, floors, ...lists }: ControlsView, placement: string): FormValues => ({
+  ...listsToForm(placement === '' ? lists : listsAt(lists, placement)),
+  'separate.categories': separate.categories,
+  'separate.competitors': joinList(separate.competitors),
+  floors: Object.entries(floors)
+    .map(([placement, amount]) => `${placement} = ${amount}`)
+    .join('\n'),
+});
+
+/** Parses an id. Invalid text is left for validation to reject. */
+const idOf = (text: string): string | number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : text);
+
+const readLists = (fields: Fields): Values =>
+  Object.fromEntries(
+    sides.map((side) => [
+      side,
+      Object.fromEntries(
+        lists[side].map((name) => {
+          const items = splitList(fields.text(`${side}.${name}`));
+          return [name, idLists.has(name) ? items.map(idOf) : items];
+        }),
+      ),
+    ]),
+  );
+
+/** Merges the rules of the form, which are those of one placement or of all, into the stored rules. */
+function readControls(fields: Fields, stored: StoredControls, placement: string): Values {
+  if (placement !== '') return { ...stored, placements: { ...stored.placements, [placement]: readLists(fields) } };
+  return { ...readLists(fields), placements: stored.placements, ...readCommon(fields) };
+}
+
+const readCommon = (fields: Fields): Values => ({
+  separate: {
+    categories: fields.checked('separate.categories'),
+    competitors: splitList(fields.text('separate.competitors')).map(idOf),
+  },
+  floors: readFloors(fields.text('floors')),
+});
+
+/** Parses lines of `placement = amount`. An invalid amount stays a text for validation to reject. */
+const readFloors = (text: string): Values =>
+  Object.fromEntries(
+    text
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line) => {
+        const at = line.lastIndexOf('=');
+        const amount = line.slice(at + 1).trim();
+        const isNumber = at > 0 && /^\d+([.,]\d+)?$/.test(amount);
+        return [line.slice(0, Math.max(0, at)).trim(), isNumber ? Number(amount.replace(',', '.')) : amount];
+      }),
+  );

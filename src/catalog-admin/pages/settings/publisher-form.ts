@@ -1,0 +1,187 @@
+import { postbackEvents } from '../../../catalog/types.ts';
+import type { Values } from '../../../management/resource.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import type { Fields } from '../../../shell/context.ts';
+import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/format.ts';
+import {
+  type Choice,
+  columns,
+  type FormBuilder,
+  type FormValues,
+  fieldGroup,
+  joinList,
+  splitList,
+} from '../../../shell/forms.ts';
+
+const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
+  const count = String(index + 1);
+  return { value: count, text: count };
+});
+
+/** Features that only operators can enable. */
+export const features = [
+  {
+    name: 'usp_enabled',
+    label: 'settings.usp',
+    hint: 'settings.uspHint',
+  },
+  { name: 'wallet_enabled', label: 'settings.wallet', hint: 'settings.walletHint' },
+  { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
+] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
+
+/** Fields of a publisher's settings. `asOperator` includes the features. */
+export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
+  ${form.input('name', { label: t('common.name'), required: true })}
+  ${offerFields(form)}
+  ${localeFields(form)}
+  ${fieldGroup(
+    t('settings.privacy'),
+    form.input('privacy_url', {
+      label: t('settings.privacyUrl'),
+      type: 'url',
+      hint: t('settings.privacyUrlHint'),
+      placeholder: 'https://',
+    }),
+    form.textarea('privacy_text', {
+      label: t('settings.privacyText'),
+      rows: 4,
+      hint: t('settings.privacyTextHint'),
+    }),
+  )}
+  ${fieldGroup(
+    t('settings.postbacks'),
+    html`<p class="hint">${t('settings.postbacksHint')}</p>`,
+    postbackEvents.map((event) => form.checkbox(postbackField(event), { label: t('settings.postbackOf', { event }) })),
+  )}
+  ${fieldGroup(
+    t('nav.keys'),
+    form.input('key_max_days', {
+      label: t('settings.keyMaxDays'),
+      type: 'number',
+      min: 1,
+      max: 3650,
+      hint: t('settings.keyMaxDaysHint'),
+    }),
+  )}
+  ${fieldGroup(
+    t('settings.approvals'),
+    form.checkbox('approval_required', {
+      label: t('settings.approvalRequired'),
+      hint: t('settings.approvalRequiredHint'),
+    }),
+    form.checkbox('dates_approved', { label: t('settings.datesApproved'), hint: t('settings.datesApprovedHint') }),
+  )}
+  ${
+    asOperator &&
+    fieldGroup(
+      t('settings.features'),
+      features.map(({ name, label, hint }) => form.checkbox(name, { label: t(label), hint: t(hint) })),
+    )
+  }`;
+
+const offerFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    t('nav.offers'),
+    columns([
+      form.select('offers_per_response', {
+        label: t('settings.offerCount'),
+        choices: offerCountChoices,
+        hint: t('settings.offerCountHint'),
+      }),
+      form.input('delivery_percentage', {
+        label: t('settings.deliveryPercentage'),
+        type: 'number',
+        min: 0,
+        max: 100,
+        hint: t('settings.deliveryPercentageHint'),
+      }),
+    ]),
+    form.input('default_placement', {
+      label: t('settings.defaultPlacement'),
+      hint: t('settings.defaultPlacementHint'),
+    }),
+    form.input('learning_excluded_keys', {
+      label: t('settings.learningExcludedKeys'),
+      hint: t('settings.learningExcludedKeysHint'),
+    }),
+    form.textarea('allowed_user_agents', {
+      label: t('settings.allowedUserAgents'),
+      hint: t('settings.allowedUserAgentsHint'),
+    }),
+    form.checkbox('landing_pages_checked', {
+      label: t('settings.landingPagesChecked'),
+      hint: t('settings.landingPagesCheckedHint'),
+    }),
+    form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
+    form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
+  );
+
+const localeFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    t('settings.zoneAndCurrency'),
+    columns([
+      form.input('time_zone', {
+        label: t('settings.timeZone'),
+        list: timeZoneListId,
+        required: true,
+        hint: t('settings.timeZoneHint'),
+      }),
+      form.input('reporting_currency', {
+        label: t('settings.reportingCurrency'),
+        hint: t('settings.reportingCurrencyHint'),
+      }),
+      form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
+      form.input('currency_multiplier', {
+        label: t('settings.loyaltyRate'),
+        type: 'number',
+        min: 0,
+        step: '0.0001',
+      }),
+    ]),
+    timeZoneList(),
+  );
+
+const postbackField = (event: string): string => `postback_events.${event}`;
+
+/** Converts a publisher to form values. */
+export const publisherToForm = (values: Values): FormValues => ({
+  ...(values as FormValues),
+  allowed_user_agents: ((values.allowed_user_agents as string[] | undefined) ?? []).join('\n'),
+  learning_excluded_keys: joinList((values.learning_excluded_keys as string[] | undefined) ?? []),
+  ...Object.fromEntries(
+    postbackEvents.map((event) => [
+      postbackField(event),
+      ((values.postback_events as string[] | undefined) ?? []).includes(event),
+    ]),
+  ),
+});
+
+export function readPublisher(fields: Fields, asOperator: boolean): Values {
+  return {
+    name: fields.text('name'),
+    offers_per_response: fields.number('offers_per_response'),
+    delivery_percentage: fields.number('delivery_percentage'),
+    default_placement: fields.text('default_placement') || null,
+    learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
+    allowed_user_agents: fields
+      .text('allowed_user_agents')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== ''),
+    postback_events: postbackEvents.filter((event) => fields.checked(postbackField(event))),
+    landing_pages_checked: fields.checked('landing_pages_checked'),
+    unit_enabled: fields.checked('unit_enabled'),
+    test_mode: fields.checked('test_mode'),
+    key_max_days: fields.text('key_max_days') === '' ? null : fields.number('key_max_days'),
+    approval_required: fields.checked('approval_required'),
+    dates_approved: fields.checked('dates_approved'),
+    time_zone: timeZoneNamed(fields.text('time_zone')),
+    reporting_currency: fields.text('reporting_currency').trim().toUpperCase() || null,
+    currency_name: fields.text('currency_name'),
+    currency_multiplier: fields.number('currency_multiplier'),
+    privacy_url: fields.text('privacy_url') || null,
+    privacy_text: fields.text('privacy_text'),
+    ...(asOperator && Object.fromEntries(features.map(({ name }) => [name, fields.checked(name)]))),
+  };
+}

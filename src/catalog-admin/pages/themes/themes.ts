@@ -1,0 +1,192 @@
+import { maxThemeKeyLength } from '../../../catalog/names.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
+import type { Publisher, Theme, Unit } from '../../../catalog/types.ts';
+import { crudPages } from '../../../management/crud-pages.ts';
+import type { Values, View } from '../../../management/resource.ts';
+import type { App } from '../../../platform/http/app.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
+import { type Fields, fieldErrorsOf } from '../../../shell/context.ts';
+import { moment } from '../../../shell/format.ts';
+import { type Choice, columns, type FormBuilder, type FormValues, fieldGroup, isNested } from '../../../shell/forms.ts';
+import { pageHeaders } from '../../../shell/pages.ts';
+import { readFont } from '../../fonts/routes.ts';
+import { themes } from '../../resources/themes.ts';
+import { fontUrlProblem } from '../../theme-overrides.ts';
+import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
+import type { PageServices } from '../services.ts';
+import { coloursOf } from './appearance-fields.ts';
+import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearance } from './appearance-form.ts';
+import { coloursIn, paletteOf } from './palette.ts';
+
+/**
+ * Pages of themes: appearance and behaviour of units, and the User Selected Perks toggles
+ * (docs/reference/themes-and-rendering.md#settings-and-styles).
+ */
+export function themePages(app: App, services: PageServices): void {
+  const { publicUrl, extensions } = services;
+  // `font` is the URL of the displayed font. The frame may load fonts from its origin only.
+  app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (request, reply) => {
+    const { font } = request.query as { font?: unknown };
+    const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
+    return reply.headers(pageHeaders(publicUrl, "'self'", origin)).send(previewFrame(services.asset));
+  });
+
+  const pages = publisherPages(app, services);
+  const previewOf = (publisher: Publisher, values: Values) =>
+    themePreview({ publisher, theme: previewedTheme(values), publicUrl, sampleOffers: extensions.sampleOffers });
+  // Previews the entered values as units would show them.
+  pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
+    fragment: previewState(previewOf(publisher, readTheme(fields))),
+  }));
+
+  // Values of the palette's fields for a brand's colours; empty if the text has no colour.
+  pages.post('/palette', 'admin', async (_context, fields) => {
+    const colours = coloursIn(fields.text('brand'));
+    const generated = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
+    return { fragment: html`${generated.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
+  });
+
+  // Values of the font's fields, measured from its file. `problem` says why it cannot be used.
+  pages.post('/font', 'admin', async ({ publisher }, fields) => {
+    const read = (url: string) =>
+      readFont(url, { fetchFont: extensions.fetchFont, publicUrl, publisherId: publisher.id });
+    try {
+      const measured = await fontFields(fields, read);
+      return { fragment: html`${measured.map(([path, value]) => html`<data value="${value}">${path}</data>`)}` };
+    } catch (err) {
+      return { fragment: html`<p>${fieldErrorsOf(err)[0]?.message}</p>` };
+    }
+  });
+
+  crudPages(pages, services.management, {
+    resource: themes,
+    path: '/settings/themes',
+    nav: 'themes',
+    icon: 'themes',
+    get title() {
+      return t('nav.themes');
+    },
+    get lead() {
+      return t('themes.lead');
+    },
+    writes: 'admin',
+    undoable: true,
+    assets: ['preview.js'],
+    get columns() {
+      return themeColumns();
+    },
+    cells: themeCells,
+    get empty() {
+      return { title: t('themes.none'), text: t('themes.noneText') };
+    },
+    nameOf: (row) => String(row.name),
+    initial: ({ publisher }) => ({ unit: 'mou', is_default: publisher.themes.size === 0 }),
+    toForm: themeToForm,
+    read: readTheme,
+    fields: (form, { publisher }) => themeFields(form, publisher),
+    previewed: true,
+    beside: ({ publisher, path }, { values }) => previewPanel(path('/preview'), previewOf(publisher, values)),
+  });
+}
+
+const themeColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('themes.key') },
+  { text: t('settings.unit') },
+  { text: t('settings.usp') },
+  { text: t('campaigns.updated') },
+];
+
+const themeCells = ({ path, publisher }: PublisherContext, row: View): Cell[] => [
+  html`
+    ${strongLink(path(`/settings/themes/${row.id}`), String(row.name))}
+    ${row.is_default === true && badge(t('themes.default'), 'info')}`,
+  html`<code>${String(row.key)}</code>`,
+  row.unit === 'mou' ? t('themes.multiOfferUnit') : t('themes.singleOfferUnit'),
+  row.usp_enabled === true
+    ? badge(t(row.usp_check_all === true ? 'themes.onAllSelected' : 'common.on'), 'good')
+    : t('common.off'),
+  moment(publisher, String(row.updated_at)),
+];
+
+const themeToForm = (values: Values): FormValues => ({
+  ...(values as FormValues),
+  ...appearanceToForm({
+    settings: isNested(values.settings) ? values.settings : {},
+    styles: isNested(values.styles) ? values.styles : {},
+    appearance: isNested(values.appearance) ? values.appearance : {},
+  }),
+  ...(typeof values.settings === 'string' && { [jsonField]: values.settings }),
+});
+
+const readTheme = (fields: Fields): Values => ({
+  name: fields.text('name'),
+  key: fields.text('key'),
+  unit: fields.text('unit'),
+  is_default: fields.checked('is_default'),
+  usp_enabled: fields.checked('usp_enabled'),
+  usp_check_all: fields.checked('usp_check_all'),
+  offers_per_response: fields.number('offers_per_response'),
+  ...readAppearance(fields),
+});
+
+const unitChoices = (): Choice[] => [
+  { value: 'mou', text: t('themes.multiOfferChoice') },
+  { value: 'sou', text: t('themes.singleOfferChoice') },
+];
+
+/** User Selected Perks work in this unit only. */
+const multiOffer = { field: 'unit', value: 'mou' };
+
+const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
+  ${columns([
+    form.input('name', { label: t('common.name'), required: true }),
+    form.input('key', {
+      label: t('themes.key'),
+      maxLength: maxThemeKeyLength,
+      hint: t('themes.keyHint'),
+    }),
+  ])}
+  ${columns([
+    form.select('unit', { label: t('settings.unit'), choices: unitChoices() }),
+    form.input('offers_per_response', {
+      label: t('settings.offerCount'),
+      type: 'number',
+      min: 1,
+      max: 10,
+      hint: t('themes.offerCountHint', { count: offersPerResponse }),
+    }),
+  ])}
+  ${form.checkbox('is_default', {
+    label: t('settings.defaultTheme'),
+    hint: t('themes.defaultHint'),
+  })}
+  ${fieldGroup(
+    t('settings.usp'),
+    uspEnabled ? [] : html`<p class="hint">${t('themes.uspNotEnabled')}</p>`,
+    form.checkbox('usp_enabled', { label: t('settings.usp'), hint: t('themes.uspHint'), needs: multiOffer }),
+    form.checkbox('usp_check_all', {
+      label: t('themes.uspCheckAll'),
+      hint: t('themes.uspCheckAllHint'),
+      needs: multiOffer,
+    }),
+  )}
+  ${appearanceFields(form)}`;
+
+/** Theme with the fields that a preview needs; the values may be invalid. */
+const previewedTheme = (values: Values): Theme => ({
+  id: 0,
+  key: '',
+  name: '',
+  unit: (values.unit === 'sou' ? 'sou' : 'mou') satisfies Unit,
+  uspEnabled: values.usp_enabled === true,
+  uspCheckAll: values.usp_check_all === true,
+  offersPerResponse: null,
+  deliveryPercentage: null,
+  unitEnabled: null,
+  settings: isNested(values.settings) ? values.settings : {},
+  styles: isNested(values.styles) ? values.styles : {},
+  appearance: isNested(values.appearance) ? values.appearance : {},
+});

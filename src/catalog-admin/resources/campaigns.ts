@@ -1,0 +1,259 @@
+import { Type } from '@sinclair/typebox';
+import { campaignLimits, landingMacros, normaliseName } from '../../catalog/names.ts';
+import {
+  type CampaignRules,
+  campaignGoal,
+  campaignRules,
+  checkRules,
+  payoutKinds,
+  timeProblem,
+} from '../../catalog/rules.ts';
+import { loadExchangeRates } from '../../catalog/store.ts';
+import { audit } from '../../management/audit.ts';
+import { checkUrls, flag, httpsUrl, nameField, text, weight } from '../../management/fields.ts';
+import {
+  idSchema,
+  orNull,
+  type Resource,
+  removal,
+  stamps,
+  stopExpressions,
+  stopFields,
+  timestamp,
+  type Values,
+  type View,
+  type Warning,
+} from '../../management/resource.ts';
+import { columnsOf, viewOf } from '../../management/rows.ts';
+import { problem } from '../../management/schema-errors.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { exchangeOn } from '../../platform/exchange-rates.ts';
+import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
+import { offsetMs, timeOf } from '../../platform/lib/time-zone.ts';
+import { isKnownZone, warnOfZone } from '../../platform/lib/zone-names.ts';
+import { requireApproval } from '../approval.ts';
+import { advertisers } from './advertisers.ts';
+import { checkPayout, checkPayoutChange } from './campaign-payout.ts';
+import { offers } from './offers.ts';
+
+/** Campaigns of advertisers: landing page, payout and targeting rules. */
+export const campaigns: Resource = {
+  name: 'campaigns',
+  noun: 'campaign',
+  table: 'campaigns',
+  key: 'id',
+  within: { campaign: 'id' },
+  permission: 'offers/management',
+  input: Type.Object(
+    {
+      advertiser_id: idSchema,
+      name: nameField(),
+      category: text(campaignLimits.category, { default: '' }),
+      tags: Type.Array(Type.String({ minLength: 1, maxLength: campaignLimits.tag }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+      }),
+      active: flag(true),
+      priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
+      weight: weight('Where no offer of the same priority pays, higher is shown first.'),
+      ranking: Type.Union([Type.Literal('learned'), Type.Literal('fixed')], {
+        default: 'learned',
+        description:
+          'learned: by expected revenue, as far as anything pays. fixed: by weight alone, before learned campaigns ' +
+          'of the same priority.',
+      }),
+      is_product: flag(false),
+      is_loyalty: flag(false, 'May be used as an incentive.'),
+      offer_description: text(campaignLimits.offer_description, { default: '' }),
+      landing_url: httpsUrl(
+        `May hold macros after the host: ${landingMacros.map((name) => `\`{${name}}\``).join(', ')}.`,
+      ),
+      click_id_param: Type.String({
+        pattern: '^[A-Za-z0-9_.-]{1,64}$',
+        [problem]: 'must be 1 to 64 letters, digits, dots, hyphens or underscores',
+        default: 'click_id',
+        description: 'Query parameter of the landing page that gets the click id.',
+      }),
+      opt_out_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
+        default: null,
+        description: 'How long a “no thanks” keeps the campaign away from a user; null: for good.',
+      }),
+      payout_kind: Type.Union(
+        payoutKinds.map((kind) => Type.Literal(kind)),
+        { default: 'cpc', description: 'Paid for a click, an action, 1,000 impressions, or a share of the sale.' },
+      ),
+      payout_amount: Type.Number({
+        minimum: 0,
+        maximum: 1_000_000,
+        default: 0,
+        description: 'Money; with `cps`, percent of the sale.',
+      }),
+      payout_currency: Type.String({
+        pattern: '^[A-Z]{3}$',
+        [problem]: 'must be a currency code such as USD',
+        default: 'USD',
+        description: 'ISO 4217. Cannot be changed once money is booked: create another campaign for another currency.',
+      }),
+      overspend_percent: Type.Integer({
+        minimum: 0,
+        maximum: 100,
+        default: 0,
+        description: 'How far what is booked may go beyond a budget, by events that come late.',
+      }),
+      goal: orNull(campaignGoal, {
+        title: 'Goal',
+        default: null,
+        description: 'What it is to deliver by a time, before revenue as far as needed; null: nothing.',
+      }),
+      rules: Type.Object(campaignRules.properties, {
+        title: 'CampaignRules',
+        additionalProperties: false,
+        default: {},
+        description: 'Who sees the campaign, when and how often.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: {
+    activated_at: orNull(timestamp(), { title: 'ActivatedAt', description: 'When it was first active; null: never.' }),
+    goal_since: orNull(timestamp(), {
+      title: 'GoalSince',
+      description: 'Since when deliveries count for the goal: when it was set, or its metric; null: there is none.',
+    }),
+    ...stopFields,
+    ...stamps,
+    ...removal,
+  },
+  expressions: stopExpressions,
+  removedAt: 'deleted_at',
+  references: { advertiser_id: advertisers },
+  sorts: {
+    id: 'integer',
+    name: 'text',
+    priority: 'integer',
+    weight: 'integer',
+    category: 'text',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  },
+  filters: ['advertiser_id', 'active', 'stopped', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
+  searched: ['name', 'category'],
+  checksAnyShape: true,
+  check: async (values, work, current) => [
+    ...checkUrls(values, ['landing_url']),
+    ...checkPayout(values.payout_kind, values),
+    ...checkGoal(values.goal),
+    ...checkRules(values.rules, zoneRule(current)).map(({ path, message }) => ({ path: `/rules${path}`, message })),
+    ...(await checkAudiences(values.rules, work)),
+  ],
+  checkChange: checkPayoutChange,
+  warnOfUrls,
+  warn: async (view, work) => [
+    ...warnOfZone('/rules/schedule/time_zone', zoneOf(view)),
+    ...warnOfUrls(view),
+    ...(await warnOfCurrencies(view, work)),
+    ...(await warnOfPlacements(view, work)),
+  ],
+  beforeSave: (work, values, current) => requireApproval('campaigns', work, values, current),
+  // Removing a campaign pauses its offers; restoring it resumes them.
+  beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),
+  afterRestore: (work, { id, deleted_at }) =>
+    setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
+};
+
+function warnOfUrls({ landing_url: url }: Values): Warning[] {
+  return warnOfMacros('/landing_url', url, { names: landingMacros, others: 'emptied' });
+}
+
+const zoneOf = ({ rules }: Values): string | undefined => (rules as CampaignRules | null)?.schedule?.time_zone;
+
+/** Rejects an unknown time zone of a schedule only if it changes, so that other fields can still be saved. */
+const zoneRule = (current: View | null) => (zone: string) =>
+  isKnownZone(zone) || (current !== null && zone === zoneOf(current));
+
+/** Pauses or resumes the offers of a campaign that match a condition. */
+async function setOffersActive(
+  work: Work,
+  campaignId: unknown,
+  active: boolean,
+  condition: string,
+  more: readonly unknown[] = [],
+): Promise<void> {
+  const { rows } = await work.executor.query<Values>(
+    `update offers set active = $2, updated_at = $3 where campaign_id = $1 and ${condition}
+    returning ${columnsOf(offers, work)}`,
+    [campaignId, active, new Date(work.nowMs), ...more],
+  );
+  for (const row of rows) {
+    const after = viewOf(row);
+    await audit(work, { resource: offers, action: 'update', before: { ...after, active: !active }, after });
+  }
+}
+
+/** Checks a goal. One whose time is over may stay unchanged. */
+function checkGoal(goal: unknown): ErrorDetail[] {
+  if (typeof goal !== 'object' || goal === null || !('by' in goal) || typeof goal.by !== 'string') return [];
+  return Number.isNaN(timeOf(goal.by)) ? [{ path: '/goal/by', message: timeProblem }] : [];
+}
+
+/** Warns about missing exchange rates. Offers are ranked by their payouts, converted by the publisher's rates. */
+async function warnOfCurrencies(
+  { id, payout_currency: currency }: View,
+  { executor, publisherId, nowMs }: Work,
+): Promise<Warning[]> {
+  const { rows } = await executor.query<{ currencies: string[]; wanted: string | null; time_zone: string }>(
+    `select array_agg(distinct k.payout_currency order by k.payout_currency) as currencies,
+      coalesce(p.reporting_currency, p.rates_base) as wanted, p.time_zone
+    from campaigns k join publishers p on p.id = k.publisher_id
+    where k.publisher_id = $1 and k.id <> $2 and k.payout_currency <> $3 and k.active and k.deleted_at is null
+    group by p.id`,
+    [publisherId, id, currency],
+  );
+  const [others] = rows;
+  if (others === undefined) return [];
+  const day = new Date(nowMs + offsetMs(others.time_zone, nowMs)).toISOString().slice(0, 10);
+  const rates = await loadExchangeRates(executor, publisherId);
+  const isComparable = others.wanted !== null && exchangeOn(rates, String(currency), others.wanted, day) !== null;
+  if (isComparable) return [];
+  const list = others.currencies.join(', ');
+  const message = `has no exchange rate to ${list} of other active campaigns, and ranks after those that have one`;
+  return [{ path: '/payout_currency', message }];
+}
+
+/** Warns about placements that no request has named yet, because they may be typing errors. */
+async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: Work): Promise<Warning[]> {
+  const { include = [], exclude = [] } = (rules as CampaignRules).targeting?.placements ?? {};
+  const targetedPlacements = [
+    ...include.map((name, index) => ({ name, path: `/rules/targeting/placements/include/${index}` })),
+    ...exclude.map((name, index) => ({ name, path: `/rules/targeting/placements/exclude/${index}` })),
+  ];
+  if (targetedPlacements.length === 0) return [];
+  const { rows } = await executor.query<{ name: string }>(
+    `select distinct name from placements where name = any($3) and (publisher_id = $1
+      or publisher_id in (select publisher_id from campaign_publishers where campaign_id = $2 and active))`,
+    [publisherId, id, targetedPlacements.map(({ name }) => normaliseName(name))],
+  );
+  const existingNames = new Set(rows.map(({ name }) => name));
+  return targetedPlacements
+    .filter(({ name }) => !existingNames.has(normaliseName(name)))
+    .map(({ name, path }) => ({ path, message: `${name} was never seen: no request has named this placement` }));
+}
+
+/** Rejects unknown audiences. They must exist before campaigns refer to them. */
+async function checkAudiences(rules: unknown, { executor, publisherId }: Work): Promise<ErrorDetail[]> {
+  const { include, exclude } = (rules as CampaignRules | null)?.targeting?.audiences ?? {};
+  const targetedAudiences = Object.entries({ include, exclude }).flatMap(([side, keys]) =>
+    Array.isArray(keys) ? keys.map((key, at) => ({ key, path: `/rules/targeting/audiences/${side}/${at}` })) : [],
+  );
+  if (targetedAudiences.length === 0) return [];
+  const { rows } = await executor.query<{ key: string }>(
+    'select key from audiences where publisher_id = $1 and key = any($2) for share',
+    [publisherId, targetedAudiences.map(({ key }) => String(key).replaceAll('\0', ''))],
+  );
+  const existingKeys = new Set(rows.map(({ key }) => key));
+  return targetedAudiences
+    .filter(({ key }) => !existingKeys.has(key))
+    .map(({ key, path }) => ({ path, message: `${key} is not the key of an audience` }));
+}

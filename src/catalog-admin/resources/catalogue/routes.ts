@@ -1,0 +1,157 @@
+import { webcrypto } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ImageStoreSetting } from '../../../config.ts';
+import { createAlone } from '../../../management/alone.ts';
+import { warningSchema } from '../../../management/answers.ts';
+import {
+  callOf,
+  flagOf,
+  type ManagementHttp,
+  post,
+  publisherIdParameter,
+  publisherQuery,
+  requirePermission,
+} from '../../../management/http.ts';
+import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
+import type { Work } from '../../../management/unit-of-work.ts';
+import { AppError } from '../../../platform/errors.ts';
+import type { App } from '../../../platform/http/app.ts';
+import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.ts';
+import type { ImageStore } from '../../images/image-store.ts';
+import { createImageStore } from '../../images.ts';
+import { applyRoute } from './apply-route.ts';
+import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';
+import { exportCatalogue } from './export.ts';
+import { checkPictures, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
+import { parseCatalogue } from './parse.ts';
+
+/** Approximate length of the pieces in which an export is encoded (UTF-16 units). */
+const chunkLength = 64 * 1024;
+
+const tags = ['Catalogue'];
+
+/** Routes that export and import a publisher's whole catalogue as a JSON file. */
+export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
+  const store = createImageStore(imageStore);
+  const hooks = requirePermission(http, 'configurations');
+  const alone = createAlone('import, apply or export');
+
+  const exportSchema = {
+    operationId: 'exportCatalogue',
+    summary: 'Export the catalogue',
+    description:
+      'Themes, advertisers, campaigns, offers, creatives and sequence rules of a publisher, as the import takes' +
+      ' them.',
+    tags,
+    querystring: publisherQuery,
+    response: { 200: file, ...errorAnswers(401, 403, 404, 413, 429) },
+  };
+  app.get('/manage/v1/catalogue/export', { schema: exportSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = requireBoth(request);
+    const chunks = await alone(publisherId, () =>
+      http.management.readMoment(actor, publisherId, (work) => collect(exportCatalogue(work, store))),
+    );
+    return reply
+      .headers({
+        'cache-control': 'no-store',
+        'content-disposition': `attachment; filename="catalogue-${publisherId}.json"`,
+      })
+      .type('application/json; charset=utf-8')
+      .send(Readable.from(chunks) as never);
+  });
+
+  const importSchema = {
+    security: [...operatorOnly, { bearer: [] }],
+    operationId: 'importCatalogue',
+    summary: 'Import a catalogue',
+    description: 'Into a publisher without themes, advertisers and sequence rules; all or nothing. Rows get new ids.',
+    tags,
+    querystring: Type.Object({
+      publisher_id: publisherIdParameter,
+      dry_run: booleanParameter('`true`: everything is checked, nothing is written.'),
+    }),
+    headers: idempotencyKey,
+    body: file,
+    response: {
+      200: Type.Object({
+        message: Type.String(),
+        data: Type.Object({ dry_run: Type.Boolean(), warnings: warningSchema }),
+      }),
+      201: Type.Object({
+        message: Type.String(),
+        data: Type.Object({
+          publisher_id: Type.Integer(),
+          counts: Type.Record(Type.String(), Type.Integer()),
+          warnings: warningSchema,
+        }),
+      }),
+      ...errorAnswers(400, 401, 403, 404, 409, 413, 422, 429),
+    },
+  };
+  app.register(async (scope) => {
+    // The file is read only after the permissions were checked.
+    scope.removeContentTypeParser('application/json');
+    scope.addContentTypeParser('application/json', (_request, payload, done) => done(null, payload));
+    scope.post(
+      '/manage/v1/catalogue/import',
+      { schema: importSchema, bodyLimit: maxBytes, ...hooks },
+      (request, reply) => {
+        requireBoth(request);
+        return alone(callOf(request).publisherId, () => importFile({ http, store }, request, reply));
+      },
+    );
+    applyRoute(scope, { http, store, alone });
+  });
+}
+
+type ImportDeps = { http: ManagementHttp; store: ImageStore | null };
+
+async function importFile({ http, store }: ImportDeps, request: FastifyRequest, reply: FastifyReply) {
+  const { actor, publisherId } = callOf(request);
+  const isDryRun = flagOf(request, 'dry_run');
+  // A repeated call with an Idempotency-Key must get its response although the publisher now has the catalogue.
+  if (isDryRun || request.headers['idempotency-key'] === undefined)
+    await http.management.read(actor, publisherId, requireEmpty);
+  const bytes = await bytesOfFile(request);
+  const file = await readCatalogueFile(bytes);
+  const parsed = await http.management.read(actor, publisherId, (work) => parseCatalogue(file, work));
+  if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
+  const { catalogue } = parsed;
+  await checkPictures(catalogue);
+  if (isDryRun) {
+    const warnings = await http.management.read(actor, publisherId, (work) =>
+      warningsOfImport(work, catalogue, { intoNew: false }),
+    );
+    return reply.send({ message: 'The file can be imported.', data: { dry_run: true, warnings } });
+  }
+  const digest = Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex');
+  const make = async (work: Work) => {
+    const data = await importCatalogue(work, catalogue, { store, intoNew: false });
+    return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };
+  };
+  return post(http, request, reply, make, digest);
+}
+
+/**
+ * Collects the pieces of a file into larger buffers.
+ * @throws AppError body_too_large
+ */
+async function collect(pieces: AsyncIterable<string>): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  let text = '';
+  let length = 0;
+  for await (const piece of pieces) {
+    text += piece;
+    if (text.length < chunkLength) continue;
+    chunks.push(Buffer.from(text));
+    length += text.length;
+    text = '';
+    if (length > maxBytes)
+      throw new AppError('body_too_large', {
+        message: 'The catalogue is larger than a call can hold; use the command `catalogue export`.',
+      });
+  }
+  return [...chunks, Buffer.from(text)];
+}

@@ -1,0 +1,76 @@
+import type { ImageStoreSetting } from '../../config.ts';
+import { answerOf, rowAnswer } from '../../management/answers.ts';
+import {
+  fieldsOf,
+  forLimitedKeys,
+  type ManagementHttp,
+  post,
+  publisherQuery,
+  requirePermission,
+} from '../../management/http.ts';
+import { createBody } from '../../management/resource.ts';
+import { idempotencyKey } from '../../management/resource-routes.ts';
+import { createRow } from '../../management/rows.ts';
+import type { App } from '../../platform/http/app.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { createImageStore, pictureLimits, readImageForm, takeImageForms } from '../images.ts';
+import { createUploadedCreative, creatives } from './creatives.ts';
+
+/** Maximum size of a form field (bytes). */
+const maxFieldBytes = 1000;
+
+/** `POST /manage/v1/creatives`: a picture as a form with a file, or its URL as JSON. */
+export async function creativeRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): Promise<void> {
+  const store = createImageStore(imageStore);
+  const forms = await takeImageForms(app, maxFieldBytes);
+  const schema = {
+    operationId: 'createCreative',
+    summary: 'Create a creative',
+    description:
+      'JSON names the `url` of a picture with its size. `multipart/form-data` uploads one: fields `offer_id`, ' +
+      `\`creative_type\`, \`is_primary\`, \`language\`, and ${pictureLimits}.`,
+    tags: ['Creatives'],
+    consumes: ['application/json', 'multipart/form-data'],
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    body: createBody(creatives),
+    response: { 201: answerOf(http, creatives), ...errorAnswers(400, 401, 403, 404, 409, 413, 415, 422) },
+  };
+  app.post(
+    '/manage/v1/creatives',
+    {
+      schema,
+      ...forms,
+      ...requirePermission(http, creatives.permission),
+      ...forLimitedKeys,
+    },
+    async (request, reply) => {
+      const message = 'Creative created.';
+      if (!request.isMultipart())
+        return post(http, request, reply, async (work) =>
+          rowAnswer(http, creatives, work, await createRow(creatives, work, fieldsOf(request)), {
+            message,
+            status: 201,
+          }),
+        );
+      const { fields, picture, same } = await readImageForm(request, readField);
+      return post(
+        http,
+        request,
+        reply,
+        async (work) =>
+          rowAnswer(http, creatives, work, await createUploadedCreative(work, fields, picture, store), {
+            message,
+            status: 201,
+          }),
+        same,
+      );
+    },
+  );
+}
+
+function readField(name: string, value: unknown): unknown {
+  if (name === 'offer_id' && /^\d{1,10}$/.test(String(value))) return Number(value);
+  if (name === 'is_primary' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
+}

@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox';
+import { maxPlacementLength, maxPlacements, normaliseName } from '../../catalog/names.ts';
+import { offersPerResponse, percentage, text } from '../../management/fields.ts';
+import { idSchema, orNull, type Resource, stamps } from '../../management/resource.ts';
+import { problem } from '../../management/schema-errors.ts';
+import { AppError } from '../../platform/errors.ts';
+import { themes } from './themes.ts';
+
+/** Schema of a normalised placement name. */
+export const placementName = (description?: string) =>
+  Type.String({
+    maxLength: maxPlacementLength,
+    pattern: '^[^A-Z\\s_]+$',
+    [problem]: 'must not be empty',
+    ...(description !== undefined && { description }),
+  });
+
+/** Placements. Fetches name them, and unknown ones are created on first use. */
+export const placements: Resource = {
+  name: 'placements',
+  noun: 'placement',
+  table: 'placements',
+  key: 'name',
+  within: { placement: 'name' },
+  permission: 'configurations',
+  input: Type.Object(
+    {
+      name: placementName('Kept in lower case, with hyphens for blanks and underscores. Cannot be changed later.'),
+      display_name: text(200, { default: '' }),
+      theme_id: orNull(idSchema, { default: null, description: "null: the publisher's default theme." }),
+      offers_per_response: orNull(offersPerResponse, { default: null, description: "null: the theme's number." }),
+      delivery_percentage: orNull(percentage, { default: null, description: "null: the theme's." }),
+      unit_enabled: orNull(Type.Boolean(), { default: null, description: "null: the theme's." }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: { auto_created: Type.Boolean({ description: 'Made by a call that named it.' }), ...stamps },
+  fixed: ['name'],
+  references: { theme_id: themes },
+  unique: { placements_pkey: 'name' },
+  sorts: { name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: ['theme_id', 'auto_created', 'unit_enabled'],
+  searched: ['name', 'display_name'],
+  prepare: (values) => (typeof values.name === 'string' ? { ...values, name: normaliseName(values.name) } : values),
+  beforeSave: async ({ executor, publisherId }, _values, current) => {
+    if (current !== null) return;
+    await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
+    const { rows } = await executor.query<{ count: number }>(
+      'select count(*)::int as count from placements where publisher_id = $1',
+      [publisherId],
+    );
+    if ((rows[0]?.count ?? 0) >= maxPlacements)
+      throw new AppError('conflict', { message: `A publisher has at most ${maxPlacements} placements.` });
+  },
+};

@@ -1,0 +1,118 @@
+import { Type } from '@sinclair/typebox';
+import { maxThemeKeyLength, normaliseName } from '../../catalog/names.ts';
+import { themeKeyFrom, themeKeyProblem } from '../../catalog/themes.ts';
+import { audit } from '../../management/audit.ts';
+import { flag, nameField, offersPerResponse, percentage, text } from '../../management/fields.ts';
+import { orNull, type Resource, removal, stamps, type Values } from '../../management/resource.ts';
+import { columnsOf, viewOf } from '../../management/rows.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import {
+  appearanceOverrides,
+  checkOverrides,
+  settingsOverrides,
+  stylesOverrides,
+  warnOfTheme,
+} from '../theme-overrides.ts';
+
+type Overrides = Parameters<typeof checkOverrides>[0];
+
+/** Themes: appearance and behaviour of a publisher's units. */
+export const themes: Resource = {
+  name: 'themes',
+  noun: 'theme',
+  table: 'themes',
+  key: 'id',
+  permission: 'configurations',
+  input: Type.Object(
+    {
+      name: nameField(),
+      key: text(maxThemeKeyLength, {
+        default: '',
+        description:
+          'Names the theme in requests and pages (`themeId`). Kept in lower case, with hyphens for blanks and ' +
+          'underscores. Left out: made of the name.',
+      }),
+      unit: Type.Union([Type.Literal('sou'), Type.Literal('mou')], { description: 'Single or multi offer unit.' }),
+      is_default: flag(false, 'Used where neither the call nor the placement names a theme; there is one at most.'),
+      usp_enabled: flag(false, 'User Selected Perks; in a multi offer unit only.'),
+      usp_check_all: flag(false, 'Check All Offers for USP: all offers start selected.'),
+      offers_per_response: orNull(offersPerResponse, { default: null, description: "null: the publisher's number." }),
+      delivery_percentage: orNull(percentage, { default: null, description: "null: the publisher's." }),
+      unit_enabled: orNull(Type.Boolean(), { default: null, description: "null: the publisher's." }),
+      settings: Type.Object(settingsOverrides.properties, {
+        title: 'ThemeSettings',
+        additionalProperties: false,
+        default: {},
+        description: 'What differs from the defaults.',
+      }),
+      styles: Type.Object(stylesOverrides.properties, {
+        title: 'ThemeStyles',
+        additionalProperties: false,
+        default: {},
+        description: 'What differs from the defaults.',
+      }),
+      appearance: Type.Object(appearanceOverrides.properties, {
+        title: 'ThemeAppearance',
+        additionalProperties: false,
+        default: {},
+        description: 'Dark mode, width, spacing and a font by URL: what differs from the defaults.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: { ...stamps, ...removal },
+  removedAt: 'deleted_at',
+  heldBy: [{ noun: 'placement', table: 'placements', column: 'theme_id', removable: false }],
+  sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: ['unit', 'is_default', 'usp_enabled'],
+  searched: ['name', 'key'],
+  unique: { themes_key: 'key' },
+  prepare: (values) => (typeof values.key === 'string' ? { ...values, key: normaliseName(values.key) } : values),
+  complete: async (values, work, current) =>
+    values.key === '' ? { ...values, key: current?.key ?? (await freeKey(work, String(values.name))) } : values,
+  check: (values) => [
+    ...checkKey(values.key as string),
+    ...(values.unit === 'sou' && values.usp_enabled === true
+      ? [{ path: '/usp_enabled', message: 'User Selected Perks works only in a multi offer unit (mou)' }]
+      : []),
+    ...checkOverrides(values as Overrides),
+  ],
+  warn: (view) => warnOfTheme(view as Overrides),
+  beforeSave: async (work, values, current) => {
+    if (values.is_default === true && current?.is_default !== true) await yieldDefault(work);
+  },
+  beforeRemove: async ({ executor }, { id }) => {
+    await executor.query('update themes set is_default = false where id = $1', [id]);
+  },
+};
+
+/** Checks a key. An empty key is generated from the name. */
+function checkKey(key: string): ErrorDetail[] {
+  const message = key === '' ? null : themeKeyProblem(key);
+  return message === null ? [] : [{ path: '/key', message }];
+}
+
+/** Generates a free key. The lock on the publisher's row serialises themes that are created concurrently. */
+async function freeKey({ executor, publisherId }: Work, name: string): Promise<string> {
+  await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
+  const { rows } = await executor.query<{ key: string }>(
+    'select key from themes where publisher_id = $1 and deleted_at is null',
+    [publisherId],
+  );
+  return themeKeyFrom(name, new Set(rows.map(({ key }) => key)));
+}
+
+/** Unsets the previous default theme. The lock on the publisher's row serialises concurrent changes. */
+async function yieldDefault(work: Work): Promise<void> {
+  await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
+  const { rows } = await work.executor.query<Values>(
+    `update themes set is_default = false, updated_at = $2 where publisher_id = $1 and is_default
+    returning ${columnsOf(themes, work)}`,
+    [work.publisherId, new Date(work.nowMs)],
+  );
+  for (const row of rows) {
+    const after = viewOf(row);
+    await audit(work, { resource: themes, action: 'update', before: { ...after, is_default: true }, after });
+  }
+}

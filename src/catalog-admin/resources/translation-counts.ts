@@ -1,0 +1,65 @@
+import { type TranslatedText, translatedTexts } from '../../catalog/types.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { idealLengthIn } from './translations.ts';
+
+/** Translation progress of offers in a language. `missing` counts texts that an offer has and the language lacks. */
+export type TranslationCounts = { tag: string; offers: number; missing: number; tooLong: number };
+
+/** SQL for the original text of an offer. */
+const originalOf = (name: TranslatedText): string =>
+  name === 'offer_description' ? 'c.offer_description' : `coalesce(o.${name}, '')`;
+
+const sumOf = (conditions: readonly string[]): string =>
+  conditions.map((condition) => `(${condition})::int`).join(' + ');
+
+const missing = sumOf(
+  translatedTexts.map((name) => `${originalOf(name)} <> '' and coalesce(t.texts ->> '${name}', '') = ''`),
+);
+
+const tooLong = sumOf(
+  translatedTexts.flatMap((name) => {
+    const ideal = idealLengthIn(name);
+    return ideal === null ? [] : [`char_length(coalesce(t.texts ->> '${name}', '')) > ${ideal}`];
+  }),
+);
+
+const keptOffers = `offers o join campaigns c on c.id = o.campaign_id and c.deleted_at is null
+where o.publisher_id = $1 and o.deleted_at is null`;
+
+/** Counts translations by language tag. */
+export async function countTranslations({ executor, publisherId }: Work): Promise<TranslationCounts[]> {
+  const { rows } = await executor.query<TranslationCounts>(
+    `select tag, count(*)::int as offers, sum(missing)::int as missing, sum(too_long)::int as "tooLong"
+    from (
+      select t.tag, ${missing} as missing, ${tooLong} as too_long
+      from (select o.*, c.offer_description from ${keptOffers}) o
+      cross join lateral (select o.offer_description) c
+      cross join lateral jsonb_each(o.translations) t (tag, texts)
+    ) counted
+    group by tag order by tag`,
+    [publisherId],
+  );
+  return rows;
+}
+
+/** An offer that lacks texts in a language. */
+export type Untranslated = { id: number; title: string; missing: number };
+
+/** Maximum number of listed offers. */
+const maxListed = 100;
+
+/** Returns offers that lack texts in a language, those with most missing texts first. */
+export async function findUntranslated({ executor, publisherId }: Work, tag: string): Promise<Untranslated[]> {
+  const { rows } = await executor.query<Untranslated>(
+    `select id, title, missing from (
+      select o.id, coalesce(nullif(o.title, ''), o.short_headline) as title, ${missing} as missing
+      from (select o.*, c.offer_description from ${keptOffers}) o
+      cross join lateral (select o.offer_description) c
+      cross join lateral (select coalesce(o.translations -> $2::text, '{}') as texts) t
+      where coalesce(o.language, (select language from publishers where id = $1)) <> $2
+    ) counted
+    where missing > 0 order by missing desc, id limit ${maxListed}`,
+    [publisherId, tag],
+  );
+  return rows;
+}

@@ -1,0 +1,252 @@
+import {
+  defaultAppearance,
+  defaultSettings,
+  defaultStyles,
+  type OfferAppearance,
+  type OfferStyles,
+  type WebFont,
+} from '@perkwire/client';
+import { type TObject, type TProperties, Type } from '@sinclair/typebox';
+import { buildAppearance, fontFamilyPattern, fontUrlPattern, fontWeightsPattern, overlay } from '../catalog/themes.ts';
+import { maxUrlLength, text } from '../management/fields.ts';
+import { problem } from '../management/schema-errors.ts';
+import type { ErrorDetail } from '../platform/errors.ts';
+import { parseUrl } from '../platform/lib/url.ts';
+
+const maxTextLength = 2000;
+const maxNumber = 86_400_000;
+
+/** Schema names of parts that occur several times, in the API reference. */
+const partNames: Record<string, string> = {
+  buttonYes: 'ThemeButton',
+  buttonNo: 'ThemeButton',
+  button: 'ThemeOfferwallButton',
+};
+
+/** Schema of a theme's overrides: the shape of the defaults, with every key optional. */
+function overridesOf(defaults: object, title?: string): TObject {
+  const fields: TProperties = {};
+  for (const [name, value] of Object.entries(defaults) as [string, unknown][]) {
+    if (typeof value === 'object' && value !== null) fields[name] = Type.Optional(overridesOf(value, partNames[name]));
+    else if (typeof value === 'number')
+      fields[name] = Type.Optional(Type.Integer({ minimum: -maxNumber, maximum: maxNumber }));
+    else if (typeof value === 'boolean') fields[name] = Type.Optional(Type.Boolean());
+    else fields[name] = Type.Optional(Type.String({ maxLength: maxTextLength }));
+  }
+  return Type.Object(fields, { additionalProperties: false, ...(title !== undefined && { title }) });
+}
+
+export const settingsOverrides = overridesOf(defaultSettings);
+export const stylesOverrides = overridesOf(defaultStyles);
+
+const oneOf = (values: readonly string[]) => Type.Optional(Type.Union(values.map((value) => Type.Literal(value))));
+
+const colorSchemes = ['light', 'dark', 'system'] as const;
+const spacings = ['compact', 'normal', 'relaxed'] as const;
+const maxUnitWidthPx = 2000;
+
+/** Maximum font metric, in thousandths of the font size. */
+const maxMeasure = 4000;
+const measure = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: maxMeasure, description }));
+
+/** Font metrics that `POST /manage/v1/fonts` measures, in thousandths of the font size. */
+export const fontMeasures = {
+  ascent: measure('From the baseline to the top of a line.'),
+  descent: measure('From the baseline to the bottom of a line.'),
+  line_gap: measure('Between two lines.'),
+  width: measure('The average width of the letters of English text.'),
+};
+
+/** Schema of a font by URL (docs/reference/themes-and-rendering.md#web-fonts). */
+const webFont = Type.Object(
+  {
+    family: Type.Optional(
+      Type.String({
+        pattern: fontFamilyPattern,
+        [problem]: 'must be a name of at most 60 characters, without quotes and brackets',
+        description: 'The name of the font.',
+      }),
+    ),
+    url: text(maxUrlLength, { description: 'A woff2 file.' }),
+    weights: Type.Optional(
+      Type.String({
+        pattern: fontWeightsPattern,
+        [problem]: 'must be a weight such as 400, or two such as 100 900',
+        description: '`400`, or `100 900` of a variable font.',
+      }),
+    ),
+    ...fontMeasures,
+    bold_url: Type.Optional(
+      text(maxUrlLength, { description: 'A woff2 file of the bold face, of the same origin; empty: none.' }),
+    ),
+    bold_width: measure('`width` of the bold face.'),
+  },
+  { title: 'WebFont', additionalProperties: false },
+);
+
+export const appearanceOverrides = Type.Object(
+  {
+    ...overridesOf(defaultAppearance).properties,
+    color_scheme: oneOf(colorSchemes),
+    spacing: oneOf(spacings),
+    width: Type.Optional(Type.Integer({ minimum: 0, maximum: maxUnitWidthPx })),
+    web_font: Type.Optional(webFont),
+  },
+  { additionalProperties: false },
+);
+
+type Overrides = Record<'settings' | 'styles' | 'appearance', Record<string, unknown>>;
+
+/** Overrides without effect, because their values are derived from the publisher and from other fields of the theme. */
+const derived = [
+  'multi_offer_unit',
+  'enable_usp',
+  'usp_all_offers_checked',
+  'enable_wallet',
+  'enable_perkswallet',
+  'enable_offerwall',
+] as const;
+
+const links = [
+  'settings/privacy_policy',
+  'styles/footer/publisher_privacy_policy',
+  'styles/offerwall/offerwall_logo_url',
+];
+
+/** Checks what the schema cannot express: links that clients open, and texts that clients parse as numbers. */
+export function checkOverrides(theme: Overrides): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  for (const path of links) {
+    const value = path
+      .split('/')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], theme);
+    if (
+      value !== undefined &&
+      value !== '' &&
+      !(/^https?:\/\/\S+$/.test(String(value)) && parseUrl(String(value)) !== null)
+    )
+      details.push({ path: `/${path}`, message: 'must be a URL that begins with https://, or empty' });
+  }
+  const { borderRadius = {} } = (theme.styles.popup ?? {}) as { borderRadius?: Record<string, string> };
+  for (const [corner, radius] of Object.entries(borderRadius)) {
+    if (!/^\d{1,4}(\.\d{1,4})?$/.test(radius))
+      details.push({ path: `/styles/popup/borderRadius/${corner}`, message: 'must be a plain number, without a unit' });
+  }
+  const event = theme.settings.usp_confirmation_event;
+  if (event !== undefined && !/^\S{1,100}$/.test(String(event)))
+    details.push({ path: '/settings/usp_confirmation_event', message: 'must be the name of an event, without blanks' });
+  return [...details, ...checkFont(theme.appearance.web_font as Partial<WebFont> | undefined)];
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Returns the problem of a font's URL, or null. Browsers load `http:` only from their own machine. */
+export function fontUrlProblem(text: string): string | null {
+  const url = parseUrl(text);
+  if (url === null || !new RegExp(fontUrlPattern).test(text)) return 'must be the URL of a woff2 file';
+  const isSafe = url.protocol === 'https:' || loopback.test(url.hostname);
+  if (!isSafe || url.username !== '') return 'must be a URL that begins with https://, without a password';
+  return null;
+}
+
+function checkFont(font: Partial<WebFont> | undefined): ErrorDetail[] {
+  if (font === undefined) return [];
+  const { url = '', bold_url: boldUrl = '' } = font;
+  const problems = { url: fontUrlProblem(url), bold_url: boldUrl === '' ? null : fontUrlProblem(boldUrl) };
+  if (problems.url === null && problems.bold_url === null) {
+    const isOther = boldUrl !== '' && parseUrl(boldUrl)?.origin !== parseUrl(url)?.origin;
+    const unmeasured = 'is not measured: `POST /manage/v1/fonts` says its measures';
+    if (!font.family || !font.ascent || !font.width) problems.url = unmeasured;
+    if (boldUrl !== '' && !font.bold_width) problems.bold_url = unmeasured;
+    if (isOther) problems.bold_url = 'must have the origin of `url`';
+  }
+  return Object.entries(problems).flatMap(([name, message]) =>
+    message === null ? [] : [{ path: `/appearance/web_font/${name}`, message }],
+  );
+}
+
+/** Warns about overrides without effect, and about texts with too little contrast. */
+export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
+  ...derived
+    .filter((name) => Object.hasOwn(theme.settings, name))
+    .map((name) => ({
+      path: `/settings/${name}`,
+      message: 'has no effect here: it follows from the publisher and the theme',
+    })),
+  ...lowContrasts(overlay(defaultStyles, theme.styles), buildAppearance(theme)).map(({ path, on, ratio }) => ({
+    path: `/${path.replaceAll('.', '/')}`,
+    message: `is hard to read on ${on}: ${ratio}:1, below 4.5:1`,
+  })),
+];
+
+/** Minimum contrast of text (WCAG 2.2, level AA). */
+export const minContrast = 4.5;
+
+/** A text colour with too little contrast. `path` is dotted, within styles or appearance; `ratio` is 1 to 21. */
+export type LowContrast = { path: string; on: string; ratio: number };
+
+/** Text colours and their backgrounds, as paths in {@link OfferStyles}. */
+const pairs: readonly (readonly [text: string, background: string])[] = [
+  ['header.textColor', 'header.background'],
+  ['header.lead_in_text_color', 'header.background'],
+  ['offerText.textColor', 'popup.background'],
+  ['offerText.textColor', 'offerwall.tile.mou_tile_background_color'],
+  ['offerText.textColor', 'offerwall.tile.offerwall_mou_tile_background_hover_color'],
+  ['offerText.buttonYes.color', 'offerText.buttonYes.background'],
+  ['offerText.buttonYes.color', 'offerText.buttonYes.hover'],
+  ['offerText.buttonNo.color', 'offerText.buttonNo.background'],
+  ['offerText.buttonNo.color', 'offerText.buttonNo.hover'],
+  ['offerwall.button.offerwall_mou_button_color', 'offerwall.button.offerwall_mou_button_background'],
+  ['offerwall.button.offerwall_mou_button_color', 'offerwall.button.offerwall_mou_button_hover'],
+  ['footer.textColor', 'popup.background'],
+];
+
+/**
+ * Returns the text colours of a theme with a contrast below 4.5:1, in light mode and, if the theme has it, dark mode.
+ */
+export function lowContrasts(styles: OfferStyles, appearance: OfferAppearance | null): LowContrast[] {
+  const scheme = appearance?.color_scheme ?? 'light';
+  const light = scheme === 'dark' ? [] : below(styles, 'styles');
+  const dark =
+    appearance === null || scheme === 'light' ? [] : below(overlay(styles, appearance.dark), 'appearance.dark');
+  return [...light, ...dark];
+}
+
+function below(styles: OfferStyles, root: string): LowContrast[] {
+  return pairs.flatMap(([path, on]) => {
+    const ratio = contrastOf(colourAt(styles, path), colourAt(styles, on));
+    return ratio === null || ratio >= minContrast
+      ? []
+      : [{ path: `${root}.${path}`, on: `${root}.${on}`, ratio: Math.floor(ratio * 100) / 100 }];
+  });
+}
+
+const colourAt = (styles: OfferStyles, path: string): string =>
+  String(path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], styles));
+
+/**
+ * Contrast ratio of two colours.
+ * @returns 1 to 21, or null unless both are opaque colours in hexadecimal or `rgb()` notation
+ */
+export function contrastOf(first: string, second: string): number | null {
+  const [a, b] = [luminanceOf(first), luminanceOf(second)];
+  return a === null || b === null ? null : (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+
+function luminanceOf(colour: string): number | null {
+  const channels = channelsOf(colour.trim());
+  if (channels === null) return null;
+  const [red = 0, green = 0, blue = 0] = channels.map((channel) => {
+    const share = channel / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function channelsOf(colour: string): number[] | null {
+  const short = /^#([\da-f])([\da-f])([\da-f])$/i.exec(colour);
+  const hex = short?.slice(1).map((digit) => digit + digit) ?? /^#(..)(..)(..)$/.exec(colour)?.slice(1);
+  if (hex?.every((pair) => /^[\da-f]{2}$/i.test(pair))) return hex.map((pair) => Number.parseInt(pair, 16));
+  const rgb = /^rgb\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})\s*\)$/i.exec(colour)?.slice(1).map(Number);
+  return rgb?.every((channel) => channel <= 255) ? rgb : null;
+}

@@ -1,0 +1,81 @@
+import type pg from 'pg';
+import type { FailFast } from '../../platform/db/health.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { maxPlacements } from '../names.ts';
+import type { Publisher } from '../types.ts';
+
+const overflowPlacement = 'other';
+
+export type Placements = {
+  /** Returns the name that a placement is counted under, and creates unknown placements. */
+  resolve: (publisher: Publisher, name: string) => string | Promise<string>;
+};
+
+/** Names that the next transaction of a publisher creates. `done` resolves to the names that exist afterwards. */
+type Batch = { names: Set<string>; done: Promise<ReadonlySet<string>> };
+
+/**
+ * Creates placements as requests name them. Each publisher has one transaction at a time, so that its maximum holds;
+ * names that arrive meanwhile share the next one. With a transaction for each name, hundreds of new names would take
+ * all connections.
+ */
+export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements {
+  /** Results for placements that are not in the snapshot yet. */
+  const created = new WeakMap<Publisher, Map<string, Promise<string>>>();
+  /** The waiting batch and the last started batch, by publisher. */
+  const [waiting, running] = [new Map<number, Batch>(), new Map<number, Promise<unknown>>()];
+
+  const create = (publisherId: number, names: readonly string[]): Promise<ReadonlySet<string>> =>
+    transaction(pool, async (executor) => {
+      await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
+      const { rows } = await executor.query<{ name: string }>('select name from placements where publisher_id = $1', [
+        publisherId,
+      ]);
+      const existing = new Set(rows.map(({ name }) => name));
+      const fresh = names.filter((name) => !existing.has(name)).slice(0, Math.max(0, maxPlacements - existing.size));
+      if (fresh.length > 0)
+        await executor.query(
+          'insert into placements (publisher_id, name, auto_created) select $1, unnest($2::text[]), true',
+          [publisherId, fresh],
+        );
+      return new Set([...existing, ...fresh]);
+    });
+
+  function startBatch(publisherId: number): Batch {
+    const names = new Set<string>();
+    const before = running.get(publisherId) ?? Promise.resolve();
+    const done = failFast(() =>
+      before.then(() => {
+        waiting.delete(publisherId);
+        return create(publisherId, [...names]);
+      }),
+    );
+    const settled = done.then(
+      () => {},
+      () => waiting.delete(publisherId),
+    );
+    running.set(publisherId, settled);
+    void settled.then(() => running.get(publisherId) === settled && running.delete(publisherId));
+    return { names, done };
+  }
+
+  async function join(publisherId: number, name: string): Promise<string> {
+    const batch = getOrInsert(waiting, publisherId, () => startBatch(publisherId));
+    batch.names.add(name);
+    return (await batch.done).has(name) ? name : overflowPlacement;
+  }
+
+  return {
+    resolve: (publisher, name) => {
+      if (publisher.placements.has(name)) return name;
+      if (publisher.placements.size >= maxPlacements) return overflowPlacement;
+      const results = getOrInsert(created, publisher, () => new Map<string, Promise<string>>());
+      return getOrInsert(results, name, () => {
+        const resolved = join(publisher.id, name);
+        resolved.catch(() => results.delete(name));
+        return resolved;
+      });
+    },
+  };
+}

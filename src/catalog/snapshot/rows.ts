@@ -1,0 +1,238 @@
+import type { RateRow } from '../../platform/exchange-rates.ts';
+import type { Permission } from '../../platform/http/auth.ts';
+import type { CampaignGoal, CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../rules.ts';
+import type {
+  ArmChanges,
+  Campaign,
+  CouponPool,
+  CreativeType,
+  PostbackEvent,
+  Slots,
+  StoredControls,
+  Translation,
+  Unit,
+} from '../types.ts';
+
+/** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
+export type PublisherRow = {
+  id: number;
+  name: string;
+  sdk_id: string;
+  unit_enabled: boolean;
+  offers_per_response: number;
+  time_zone: string;
+  currency_name: string;
+  currency_multiplier: string;
+  usp_enabled: boolean;
+  wallet_enabled: boolean;
+  offerwall_enabled: boolean;
+  privacy_url: string | null;
+  privacy_text: string;
+  delivery_percentage: number;
+  test_mode: boolean;
+  frame_hosts: string[];
+  default_placement: string | null;
+  learning_excluded_keys?: string[];
+  allowed_user_agents?: string[];
+  postback_events?: PostbackEvent[];
+  has_postbacks?: boolean;
+  /** Absent in rows that were stored before block rules existed. */
+  controls?: StoredControls | null;
+  keeps_attributes?: boolean;
+  language?: string;
+  own_events?: string[];
+  reporting_currency?: string | null;
+  /** Base currency of the exchange rates. */
+  rates_base?: string | null;
+};
+
+/** Exchange rate that is valid today or later. Only reports read past rates. */
+export type ExchangeRateRow = RateRow & { publisher_id: number };
+
+export type KeyRow = {
+  id: number;
+  name: string;
+  publisher_id: number;
+  key_hash: string;
+  permissions: Permission[];
+  rate_limit_per_s: number | null;
+  /** Limits of the keys that created the key, including revoked ones. */
+  maker_limits: { id: number; perS: number }[];
+  expires_at: Date | null;
+  read_only: boolean;
+  allowed_addresses: string[] | null;
+  campaigns: number[] | null;
+  placements: string[] | null;
+};
+
+export type ThemeRow = {
+  id: number;
+  key: string;
+  publisher_id: number;
+  name: string;
+  unit: Unit;
+  is_default: boolean;
+  usp_enabled: boolean;
+  usp_check_all: boolean;
+  offers_per_response: number | null;
+  delivery_percentage: number | null;
+  unit_enabled: boolean | null;
+  settings: Record<string, unknown>;
+  styles: Record<string, unknown>;
+  appearance: Record<string, unknown>;
+};
+
+export type PlacementRow = {
+  publisher_id: number;
+  name: string;
+  theme_id: number | null;
+  offers_per_response: number | null;
+  delivery_percentage: number | null;
+  unit_enabled: boolean | null;
+};
+
+export type CampaignRow = {
+  id: number;
+  publisher_id: number;
+  advertiser_id: number;
+  advertiser_name: string;
+  advertiser_events?: string[];
+  name: string;
+  category: string;
+  tags: string[];
+  active: boolean;
+  priority: number;
+  weight: number;
+  ranking?: Campaign['ranking'];
+  is_product: boolean;
+  is_loyalty: boolean;
+  offer_description: string;
+  landing_url: string;
+  click_id_param: string;
+  opt_out_days: number | null;
+  overspend_percent: number;
+  goal?: CampaignGoal | null;
+  goal_since?: Date | string | null;
+  /** A text if it comes from a stored catalogue. */
+  activated_at: Date | string | null;
+  /** Rules as stored; direct writes to the database are not validated. */
+  rules: CampaignRules;
+  payout_kind: PayoutKind;
+  payout_amount: string;
+  payout_currency: string;
+  /** Whether the kill switch is on. Absent in rows that were stored before the kill switch existed. */
+  stopped?: boolean;
+  advertiser_stopped?: boolean;
+  deleted_at: Date | null;
+};
+
+export type ProvisionRow = {
+  campaign_id: number;
+  publisher_id: number;
+  active: boolean;
+  payout_amount: string | null;
+  priority: number | null;
+  frequency_caps: FrequencyCap[] | null;
+  total_caps: TotalCap[] | null;
+};
+
+export type AudienceRow = { id: number; publisher_id: number; key: string };
+
+export type SequenceRuleRow = {
+  id: number;
+  publisher_id: number;
+  placement: string | null;
+  positions: number[] | null;
+  effect: 'allow' | 'deny';
+  match: SequenceMatch;
+  weight: number;
+};
+
+export type OfferRow = {
+  id: number;
+  publisher_id: number;
+  campaign_id: number;
+  active: boolean;
+  weight: number;
+  title: string;
+  description: string;
+  mini_text: string;
+  short_headline: string;
+  short_description: string;
+  terms_and_conditions: string;
+  cta_yes: string;
+  cta_no: string;
+  loyalty_requirements: string;
+  useraction_cta: string | null;
+  useraction_url: string | null;
+  adv_pixel_url: string;
+  wallet_enabled: boolean;
+  offerwall_enabled: boolean;
+  /** Absent, like the translations, in rows that were stored before translations existed. */
+  language?: string | null;
+  translations?: Readonly<Record<string, Translation>>;
+  /** Whether the kill switch is on, as in a campaign. */
+  stopped?: boolean;
+  /** Coupon pool of an offer with codes. */
+  coupon?: CouponRow | null;
+  deleted_at: Date | null;
+};
+
+export type CouponRow = {
+  give_at: CouponPool['giveAt'];
+  shared_code: string | null;
+  terms: string;
+  expires_at: string | null;
+  valid_days: number | null;
+  hold_minutes: number | null;
+  drained: boolean;
+};
+
+export type CreativeRow = {
+  id: number;
+  offer_id: number;
+  creative_type: CreativeType;
+  is_primary: boolean;
+  type: string;
+  width: number;
+  height: number;
+  url: string | null;
+  language?: string | null;
+  user_id: number;
+};
+
+export type ExperimentRow = {
+  id: number;
+  publisher_id: number;
+  key: string;
+  version: number;
+  salt: string;
+  placements: string[] | null;
+  campaign_id: number | null;
+  holdout: number;
+  arms: { key: string; share: number; changes: ArmChanges }[];
+  allocation: Slots[];
+  /** Start and end (epoch milliseconds). No start means a draft; the end may be open. */
+  start_ms: number | null;
+  end_ms: number | null;
+  ramp: { after_hours: number; share: number }[] | null;
+};
+
+export type CatalogRows = {
+  version: number;
+  publishers: PublisherRow[];
+  keys: KeyRow[];
+  themes: ThemeRow[];
+  placements: PlacementRow[];
+  /** Absent in catalogues that were stored before audiences existed. */
+  audiences?: AudienceRow[];
+  campaigns: CampaignRow[];
+  provisions: ProvisionRow[];
+  sequenceRules: SequenceRuleRow[];
+  offers: OfferRow[];
+  creatives: CreativeRow[];
+  /** Absent in catalogues that were stored before experiments existed. */
+  experiments?: ExperimentRow[];
+  /** Absent in the same way as `experiments`. */
+  exchangeRates?: ExchangeRateRow[];
+};
