@@ -23,17 +23,21 @@ export const auditLog: Resource = {
   readOnly: {
     at: timestamp(),
     actor_kind: Type.String({
-      description: '`key`, `user`, or `system`: a command of the operator, the dispatcher, or the sign-in.',
+      description:
+        'Type of the actor: `key`, `user` or `system`. `system` is an operator command, the webhook dispatcher, ' +
+        'or the sign-in process.',
     }),
-    actor_id: orNull(Type.Integer(), { description: 'Of the key or user; null: of an operator.' }),
-    actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
+    actor_id: orNull(Type.Integer(), { description: 'Id of the key or user, or null for operator commands.' }),
+    actor_label: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
     action: Type.String({
       description:
-        '`create`, `update`, `remove`, `restore`; `stop` and `resume` of the kill switch; of users also `sign_in`, ' +
-        'and `lock` after too many wrong passwords.',
+        'Action: `create`, `update`, `remove` or `restore`; `stop` or `resume` for the kill switch; for users ' +
+        'also `sign_in`, and `lock` after too many wrong passwords.',
     }),
-    resource: Type.String({ description: 'Kind, such as `offers`.' }),
-    resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),
+    resource: Type.String({ description: 'Type of the resource, such as `offers`.' }),
+    resource_id: Type.String({
+      description: 'Id of the resource: the name of a placement, the e-mail address of a user, or a numeric id.',
+    }),
     changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
   },
   expressions: ({ actor }): Record<string, string> => (isOperator(actor) ? {} : actorColumns('publisher')),

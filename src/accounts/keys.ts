@@ -55,19 +55,22 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
       }),
       rate_limit_per_s: orNull(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
         default: null,
-        description: 'Calls a second; null: no limit.',
+        description: 'Rate limit in requests per second, or null for no limit.',
       }),
-      expires_at: orNull(text(40), { default: null, description: 'RFC 3339 time; null: never.' }),
+      expires_at: orNull(text(40), {
+        default: null,
+        description: 'Expiry as an RFC 3339 time, or null if the key never expires.',
+      }),
       ...restrictionFields,
     },
     { additionalProperties: false },
   ),
   readOnly: {
-    hint: Type.String({ description: 'The first characters of the key.' }),
+    hint: Type.String({ description: 'First characters of the key.' }),
     ...stamps,
-    revoked_at: orNull(timestamp(), { description: 'null: it was not revoked.' }),
+    revoked_at: orNull(timestamp(), { description: 'Time when the key was revoked, or null.' }),
     limited_by_keys: Type.Array(Type.Integer(), {
-      description: 'Ids of the keys that made it and whose rate limits its calls count against, beside its own.',
+      description: 'Ids of the keys that created this key. Its calls also count against their rate limits.',
     }),
   },
   removedAt: 'revoked_at',
@@ -175,14 +178,16 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   const data = Type.Object(
     {
       ...shownSchema(http.additions, keys).properties,
-      key: Type.String({ description: 'The key; it is never shown again.' }),
+      key: Type.String({ description: 'Secret key. It is shown only in this response.' }),
     },
     { title: 'NewKey' },
   );
   const schema = {
     operationId: 'createKey',
     summary: 'Create a key',
-    description: 'The key itself is in this answer only. It cannot have more permissions than the key that creates it.',
+    description:
+      "Returns the secret key, which is shown only in this response. A key can't have more permissions than the " +
+      'key that creates it.',
     tags: ['Keys'],
     querystring: publisherQuery,
     headers: idempotencyKey,
@@ -212,7 +217,9 @@ export const keyAdditions: Additions = {
   fields: {
     last_used_at: orNull(timestamp(), {
       title: 'LastUsedAt',
-      description: 'To the minute, a minute or two later; null: never. Not part of the ETag; ignored in a body.',
+      description:
+        'Time of the latest call, to the minute and with a delay of up to two minutes; null if the key was never ' +
+        'used. Read-only: not part of the ETag, and ignored in request bodies.',
     }),
   },
   read: async ({ executor }, rows) => {

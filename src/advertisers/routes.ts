@@ -22,31 +22,37 @@ const day = (description: string) => Type.Optional(Type.String({ pattern: '^\\d{
 
 const query = Type.Object({
   publisher_id: publisherIdParameter,
-  from: day('First day, such as 2026-11-01, each that of its publisher. Default: 29 days before today.'),
-  to: day('Last day. Default: today.'),
+  from: day('First day, such as 2026-11-01, in the time zone of each publisher. Defaults to 29 days before today.'),
+  to: day('Last day. Defaults to today.'),
   by: Type.Optional(
-    Type.Unsafe<ReportGroup>({ type: 'string', enum: [...reportGroups], description: 'Default: campaign.' }),
+    Type.Unsafe<ReportGroup>({
+      type: 'string',
+      enum: [...reportGroups],
+      description: 'Dimension to group by. Defaults to campaign.',
+    }),
   ),
 });
 
 const row = Type.Object(
   {
-    id: Type.Union([Type.Integer(), Type.Null()], { description: 'Of the campaign or publisher; null: a day.' }),
-    name: Type.String({ description: 'Of the campaign or publisher; or the day.' }),
+    id: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Id of the campaign or publisher, or null for a day.',
+    }),
+    name: Type.String({ description: 'Name of the campaign or publisher, or the day.' }),
     currency: Type.String(),
     ...Object.fromEntries(counts.map((name) => [name, Type.Integer()])),
-    spent: Type.Number({ description: 'What is billed.' }),
-    unbilled: Type.Number({ description: 'What is not, since a budget was reached.' }),
+    spent: Type.Number({ description: 'Billed amount.' }),
+    unbilled: Type.Number({ description: 'Amount that was not billed because the budget was exhausted.' }),
   },
   { title: 'AdvertiserReportRow' },
 );
 
 const schema = {
   operationId: 'getAdvertiserReport',
-  summary: 'Report of an advertiser',
+  summary: 'Get an advertiser report',
   description:
-    'What its campaigns did at every publisher that shows them. A key that is limited to campaigns is told of these ' +
-    'alone.',
+    "Reports the results of the advertiser's campaigns at all publishers that serve them. A key that is limited " +
+    'to campaigns sees only these campaigns.',
   tags: ['Reports'],
   params: Type.Object({ id: Type.String() }),
   querystring: query,

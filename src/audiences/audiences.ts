@@ -26,19 +26,21 @@ export const audiences: Resource = {
         pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
         [problem]: 'must have 1 to 64 characters of a–z 0–9 . -, the first a letter or digit',
         description:
-          'Names the audience in calls and campaigns. Kept in lower case, with hyphens for blanks and underscores. ' +
-          'Cannot be changed later.',
+          'Key of the audience in calls and campaigns. It is converted to lower case; spaces and underscores ' +
+          'become hyphens. It cannot be changed later.',
       }),
       name: nameField(),
       rule: orNull(ruleSchema, {
         default: null,
-        description: 'Who is in it by what they did, followed within seconds; null: a list, whose members are told.',
+        description:
+          'Rule that selects members by their behaviour, updated within seconds. null for a list that you ' +
+          'maintain.',
       }),
     },
     { additionalProperties: false },
   ),
   readOnly: {
-    size: Type.Integer({ description: 'How many members it has.' }),
+    size: Type.Integer({ description: 'Number of members.' }),
     ...stamps,
   },
   expressions: () => ({

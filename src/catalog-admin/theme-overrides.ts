@@ -51,10 +51,10 @@ const measure = (description: string) => Type.Optional(Type.Integer({ minimum: 0
 
 /** Font metrics that `POST /manage/v1/fonts` measures, in thousandths of the font size. */
 export const fontMeasures = {
-  ascent: measure('From the baseline to the top of a line.'),
-  descent: measure('From the baseline to the bottom of a line.'),
-  line_gap: measure('Between two lines.'),
-  width: measure('The average width of the letters of English text.'),
+  ascent: measure('Distance from the baseline to the top of the line.'),
+  descent: measure('Distance from the baseline to the bottom of the line.'),
+  line_gap: measure('Extra space between two lines.'),
+  width: measure('Average width of the letters in English text.'),
 };
 
 /** Schema of a font by URL (docs/reference/themes-and-rendering.md#web-fonts). */
@@ -64,22 +64,22 @@ const webFont = Type.Object(
       Type.String({
         pattern: fontFamilyPattern,
         [problem]: 'must be a name of at most 60 characters, without quotes and brackets',
-        description: 'The name of the font.',
+        description: 'Font family name.',
       }),
     ),
-    url: text(maxUrlLength, { description: 'A woff2 file.' }),
+    url: text(maxUrlLength, { description: 'URL of a woff2 file.' }),
     weights: Type.Optional(
       Type.String({
         pattern: fontWeightsPattern,
         [problem]: 'must be a weight such as 400, or two such as 100 900',
-        description: '`400`, or `100 900` of a variable font.',
+        description: 'Font weight, such as `400`, or a range for a variable font, such as `100 900`.',
       }),
     ),
     ...fontMeasures,
     bold_url: Type.Optional(
-      text(maxUrlLength, { description: 'A woff2 file of the bold face, of the same origin; empty: none.' }),
+      text(maxUrlLength, { description: 'URL of the bold woff2 file, from the same origin. Empty for none.' }),
     ),
-    bold_width: measure('`width` of the bold face.'),
+    bold_width: measure('`width` of the bold font.'),
   },
   { title: 'WebFont', additionalProperties: false },
 );

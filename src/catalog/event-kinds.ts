@@ -145,7 +145,7 @@ export const orOwnKind = <const Values extends readonly string[]>(values: Values
         }),
         ...values.map((value) => Type.Literal(value)),
       ],
-      { description: `${description} An own event is \`own:\` with its name.` },
+      { description: `${description} For an own event, use \`own:\` and its name.` },
     ),
   );
 

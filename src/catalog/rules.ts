@@ -26,8 +26,8 @@ const text = (maxLength: number, description?: string) =>
 const targetList = (description: string) =>
   Type.Object(
     {
-      include: Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description: 'Only these.' })),
-      exclude: Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description: 'All but these.' })),
+      include: Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description: 'Values to include.' })),
+      exclude: Type.Optional(Type.Array(text(100), { maxItems: maxListLength, description: 'Values to exclude.' })),
     },
     { title: 'TargetList', additionalProperties: false, description },
   );
@@ -36,40 +36,49 @@ const targeting = Type.Object(
   {
     countries: Type.Optional(targetList('ISO 3166-1 alpha-2 codes, such as `US`.')),
     regions: Type.Optional(targetList('ISO 3166-2 codes, such as `US-CA`.')),
-    cities: Type.Optional(targetList('English names; upper and lower case are the same.')),
-    postal_codes: Type.Optional(targetList('Codes without blanks; a `*` at the end stands for any rest.')),
+    cities: Type.Optional(targetList('English names of cities. Matching ignores case.')),
+    postal_codes: Type.Optional(targetList('Postal codes without spaces. A `*` at the end matches any suffix.')),
     placements: Type.Optional(targetList('Names of placements.')),
-    platforms: Type.Optional(targetList('`web`, `ios`, `android`.')),
-    os: Type.Optional(targetList('Such as `ios`, `android`, `windows`, `macos`, `linux`.')),
-    browsers: Type.Optional(targetList('Such as `chrome`, `safari`, `firefox`.')),
+    platforms: Type.Optional(targetList('Platforms: `web`, `ios`, `android`.')),
+    os: Type.Optional(targetList('Operating systems, such as `ios`, `android`, `windows`, `macos` or `linux`.')),
+    browsers: Type.Optional(targetList('Browsers, such as `chrome`, `safari` or `firefox`.')),
     audiences: Type.Optional(
-      targetList("Keys of audiences of the campaign's owner; at other publishers nobody is in them."),
+      targetList("Keys of audiences of the campaign's owner. At other publishers these audiences have no members."),
     ),
-    languages: Type.Optional(
-      targetList('BCP 47 tags, such as `de` or `pt-BR`; `pt` is also every Portuguese of a region.'),
-    ),
-    devices: Type.Optional(targetList('`desktop`, `mobile`, `tablet`, `tv`.')),
+    languages: Type.Optional(targetList('BCP 47 tags, such as `de` or `pt-BR`. `pt` includes all regions.')),
+    devices: Type.Optional(targetList('Device types: `desktop`, `mobile`, `tablet`, `tv`.')),
   },
   { title: 'Targeting', additionalProperties: false },
 );
 
 const hourWindow = Type.Object(
   {
-    days: Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), { maxItems: 7, description: '1 Monday to 7 Sunday.' }),
-    from: text(5, '`HH:MM`'),
-    to: text(5, '`HH:MM`, up to `24:00`; this minute is no longer part of it.'),
+    days: Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
+      maxItems: 7,
+      description: 'Days of the week, from 1 (Monday) to 7 (Sunday).',
+    }),
+    from: text(5, 'Start of the window (`HH:MM`).'),
+    to: text(5, 'End of the window (`HH:MM`, up to `24:00`), exclusive.'),
   },
   { title: 'HourWindow', additionalProperties: false },
 );
 
 const schedule = Type.Object(
   {
-    start_at: Type.Optional(text(40, 'RFC 3339 time with its offset, such as `2026-11-27T00:00:00+01:00`.')),
-    end_at: Type.Optional(text(40, 'As `start_at`; at this instant the campaign is over.')),
+    start_at: Type.Optional(text(40, 'Start as an RFC 3339 time with offset, such as `2026-11-27T00:00:00+01:00`.')),
+    end_at: Type.Optional(text(40, 'End as an RFC 3339 time with offset, exclusive.')),
     time_zone: Type.Optional(
-      text(64, "IANA zone of `hours`; absent: the user's where it is known, else the publisher's."),
+      text(
+        64,
+        "IANA time zone of `hours`. Defaults to the user's time zone if it is known, or else to the publisher's.",
+      ),
     ),
-    hours: Type.Optional(Type.Array(hourWindow, { maxItems: 50, description: 'Absent: at all hours.' })),
+    hours: Type.Optional(
+      Type.Array(hourWindow, {
+        maxItems: 50,
+        description: 'Windows in which the campaign is shown. Defaults to all hours.',
+      }),
+    ),
   },
   { title: 'Schedule', additionalProperties: false },
 );
@@ -84,11 +93,11 @@ export const capScopes = ['offer', 'campaign', 'advertiser'] as const;
 export const capEvents = [...kindsWith('frequencyCap'), 'conversion'] as const;
 const frequencyCap = Type.Object(
   {
-    scope: literals(capScopes, 'What is counted together.'),
-    event: orOwnKind(capEvents, 'What is counted.'),
+    scope: literals(capScopes, 'Level at which events are counted.'),
+    event: orOwnKind(capEvents, 'Event to count.'),
     limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     window_minutes: Type.Union([Type.Integer({ minimum: 1, maximum: maxWindowMinutes }), Type.Null()], {
-      description: 'Length of the rolling window; null: for ever.',
+      description: 'Length of the rolling window in minutes. null counts all events.',
     }),
   },
   { title: 'FrequencyCap', additionalProperties: false },
@@ -102,11 +111,14 @@ export const capMetric = orOwnKind(capMetrics, 'What is limited.');
 const totalCap = Type.Object(
   {
     metric: capMetric,
-    per: literals(capPeriods, "Calendar hour, day or month in the time zone of the campaign's owner; or all time."),
+    per: literals(
+      capPeriods,
+      "Period of the cap: a calendar hour, day or month in the time zone of the campaign's owner, or all time.",
+    ),
     limit: Type.Number({
       exclusiveMinimum: 0,
       maximum: 1_000_000_000,
-      description: 'A count; for `budget`, money in the payout currency.',
+      description: 'Maximum count; for `budget`, the amount in the payout currency.',
     }),
   },
   { title: 'TotalCap', additionalProperties: false },
@@ -128,8 +140,8 @@ export const campaignRules = Type.Object(
             title: 'Condition',
             additionalProperties: true,
             description:
-              'On custom keys: `{"key","op","value"}` with op equals, not_equals, in, not_in, lt, lte, gt, gte, ' +
-              'prefix, exists, not_exists; or `{"all":[…]}`, `{"any":[…]}`.',
+              'Condition on custom attributes: `{"key","op","value"}`, where op is one of equals, not_equals, ' +
+              'in, not_in, lt, lte, gt, gte, prefix, exists, not_exists; or `{"all":[…]}` or `{"any":[…]}`.',
           },
         ),
       ),
@@ -139,15 +151,20 @@ export const campaignRules = Type.Object(
     pacing: Type.Optional(
       literals(
         [...pacings, 'as_fast'],
-        'How budgets and total caps are spread over their time; default asap (as_fast).',
+        'How budgets and total caps are spent over their period. Defaults to `asap` (as fast as possible).',
       ),
     ),
-    force_priority: Type.Optional(Type.Boolean({ description: 'Shown before everything that is not forced.' })),
+    force_priority: Type.Optional(
+      Type.Boolean({ description: 'Whether the campaign is shown before all campaigns without forced priority.' }),
+    ),
     exclusion_groups: Type.Optional(
-      Type.Array(text(64), { maxItems: 10, description: 'Of each group one answer shows one campaign.' }),
+      Type.Array(text(64), {
+        maxItems: 10,
+        description: 'Exclusion groups. A response contains at most one campaign of each group.',
+      }),
     ),
     without_identity: Type.Optional(
-      literals(['serve', 'withhold'], 'What happens when the user is not known; default serve.'),
+      literals(['serve', 'withhold'], 'Behaviour if the user is unknown. Defaults to `serve`.'),
     ),
   },
   { additionalProperties: false },
@@ -161,29 +178,34 @@ const names = (description: string) => Type.Optional(Type.Array(text(100), { max
 
 const sequenceMatch = Type.Object(
   {
-    offers: ids('Ids.'),
+    offers: ids('Ids of offers.'),
     campaigns: ids('Ids.'),
     advertisers: ids('Ids.'),
-    categories: names('Names.'),
+    categories: names('Names of categories.'),
     tags: names('Names.'),
   },
-  { title: 'SequenceMatch', additionalProperties: false, description: 'Offers that any of the lists names.' },
+  { title: 'SequenceMatch', additionalProperties: false, description: 'Matches offers that are in any of the lists.' },
 );
 
 /** Body of a sequence rule as it is saved. */
 export const sequenceRule = Type.Object(
   {
-    placement: Type.Union([text(128), Type.Null()], { description: 'null: all placements.' }),
-    positions: Type.Union([Type.Array(Type.Integer({ minimum: 1, maximum: 10 }), { maxItems: 10 }), Type.Null()], {
-      description: 'null: all positions.',
+    placement: Type.Union([text(128), Type.Null()], {
+      description: 'Placement that the rule applies to, or null for all placements.',
     }),
-    effect: literals(['allow', 'deny'], 'Only these offers may stand there; or these may not.'),
+    positions: Type.Union([Type.Array(Type.Integer({ minimum: 1, maximum: 10 }), { maxItems: 10 }), Type.Null()], {
+      description: 'Positions that the rule applies to, or null for all positions.',
+    }),
+    effect: literals(
+      ['allow', 'deny'],
+      '`allow` shows only matching offers at the position; `deny` shows no matching offers there.',
+    ),
     match: sequenceMatch,
     weight: Type.Integer({
       minimum: 0,
       maximum: 1_000_000,
       default: 100,
-      description: 'Among allow rules, higher comes first.',
+      description: 'Order among allow rules. Higher weights come first.',
     }),
     active: Type.Boolean({ default: true }),
   },
@@ -195,9 +217,9 @@ export const goalMetrics = ['impressions', 'clicks', 'conversions'] as const;
 /** Goal of a campaign: how much to deliver by when. */
 export const campaignGoal = Type.Object(
   {
-    metric: literals(goalMetrics, 'What is counted.'),
+    metric: literals(goalMetrics, 'Event to count.'),
     count: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
-    by: text(40, 'RFC 3339 time with its offset; until then the count is to be delivered.'),
+    by: text(40, 'Deadline as an RFC 3339 time with offset.'),
   },
   { title: 'CampaignGoal', additionalProperties: false },
 );

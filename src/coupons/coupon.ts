@@ -7,14 +7,14 @@ export const codeSchema = Type.Object(
   {
     code: Type.String(),
     expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-    terms: Type.String({ description: 'Plain text; empty: none.' }),
+    terms: Type.String({ description: 'Terms as plain text; empty for none.' }),
   },
   { title: 'Coupon' },
 );
 
 /** The same for a user without a code. */
 export const couponSchema = Type.Union([codeSchema, Type.Null()], {
-  description: 'Of offers with codes; null: the user has none, because none was left.',
+  description: 'Coupon of an offer with codes. null if no code was left for the user.',
 });
 
 /** A user's code in responses and webhooks; null if the offer has codes, but none was left. */

@@ -18,13 +18,16 @@ const timeProblem = 'must be a time such as 2031-01-31T12:00:00Z';
 export const poolInput = Type.Object(
   {
     give_at: Type.Union([Type.Literal('wrap'), Type.Literal('save'), Type.Literal('click')], {
-      description: 'When a user gets a code: as the session is wrapped, or the offer is saved or clicked.',
+      description:
+        'When a user gets a code: when the session is wrapped, when the offer is saved, or when it is clicked.',
     }),
-    terms: text(1000, { description: 'Shown beside the code; plain text.' }),
+    terms: text(1000, { description: 'Terms that are shown next to the code, as plain text.' }),
     expires_at: orNull(Type.String({ pattern: isoPattern, [problem]: timeProblem })),
     valid_days: orNull(Type.Integer({ minimum: 1, maximum: 3660 })),
     hold_minutes: orNull(Type.Integer({ minimum: 1, maximum: 1440 })),
-    fallback_code: orNull(Type.String({ maxLength: maxCodeLength, description: 'Given to all when none is left.' })),
+    fallback_code: orNull(
+      Type.String({ maxLength: maxCodeLength, description: 'Code for all users after the pool is empty.' }),
+    ),
     low_share: Type.Integer({ minimum: 0, maximum: 100 }),
     low_hours: Type.Integer({ minimum: 0, maximum: 1000 }),
   },
@@ -44,13 +47,13 @@ export const poolView = Type.Object(
     expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
     valid_days: Type.Union([Type.Integer(), Type.Null()]),
     hold_minutes: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'How long a selected offer holds a code before the wrap.',
+      description: 'Time in minutes for which a selected offer holds a code before the wrap.',
     }),
     has_fallback: Type.Boolean(),
-    low_share: Type.Integer({ description: 'Percent of the codes at which the stock is low.' }),
-    low_hours: Type.Integer({ description: "Hours left at today's rate at which the stock is low." }),
+    low_share: Type.Integer({ description: 'Remaining share of the codes, in percent, below which the stock is low.' }),
+    low_hours: Type.Integer({ description: "Hours of remaining stock at today's rate, below which the stock is low." }),
     paused_since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'Since when the offer is paused because no code is left.',
+      description: 'Time since when the offer is paused because its pool is empty.',
     }),
   },
   { title: 'CouponPool' },

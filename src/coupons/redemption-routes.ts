@@ -8,7 +8,7 @@ const answer = Type.Object({
   data: Type.Object({
     offer_id: Type.Integer(),
     status: Type.Union([Type.Literal('redeemed'), Type.Literal('cancelled')]),
-    changed: Type.Boolean({ description: 'false: it was reported before.' }),
+    changed: Type.Boolean({ description: 'Whether the call changed anything. false if this was reported before.' }),
   }),
 });
 
@@ -16,12 +16,12 @@ const texts: Record<Redemption, { operationId: string; summary: string; descript
   redeemed: {
     operationId: 'reportCouponRedeemed',
     summary: 'Report a redeemed code',
-    description: 'By the advertiser, signed with the secret of its conversions. A repeat changes nothing.',
+    description: 'For advertisers. The report is signed with the conversion secret. Repeating it has no effect.',
   },
   cancelled: {
     operationId: 'reportCouponCancelled',
     summary: 'Report a cancelled code',
-    description: 'Takes a redemption back, and ends the code. A repeat changes nothing.',
+    description: 'Reverses a redemption and invalidates the code. Repeating it has no effect.',
   },
 };
 

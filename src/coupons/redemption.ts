@@ -17,12 +17,12 @@ const int32 = { minimum: 1, maximum: 2 ** 31 - 1 };
 /** Body of a redemption report (docs/reference/perks-and-wallet.md#redemptions). */
 export const redemptionBody = Type.Object(
   {
-    advertiser_id: Type.Integer({ ...int32, description: 'Whose secret signs the report.' }),
+    advertiser_id: Type.Integer({ ...int32, description: 'Id of the advertiser whose secret signs the report.' }),
     offer_id: Type.Integer(int32),
-    code: text(maxCodeLength, 'As the user presented it.'),
+    code: text(maxCodeLength, 'Code as the user presented it.'),
     signature: text(
       64,
-      'Hex HMAC-SHA256 of `advertiser_id`, `offer_id`, `code` and `redeemed` or `cancelled`, each on a line.',
+      'HMAC-SHA256 in hex of `advertiser_id`, `offer_id`, `code` and `redeemed` or `cancelled`, one per line.',
     ),
   },
   { title: 'CouponReport' },

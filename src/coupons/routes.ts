@@ -22,14 +22,17 @@ const poolPath = '/manage/v1/offers/:id/coupon-pool';
 
 const codesBody = Type.Object(
   {
-    codes: Type.Optional(Type.Array(Type.String(), { description: 'One for each user.' })),
+    codes: Type.Optional(Type.Array(Type.String(), { description: 'Individual codes, one per user.' })),
     shared: Type.Optional(Type.String({ description: 'One code for all users.' })),
     pattern: Type.Optional(
-      Type.String({ description: 'Codes are made: `#` a digit, `?` a letter, `*` either; all else stays.' }),
+      Type.String({
+        description:
+          'Pattern for generated codes: `#` is a digit, `?` a letter, `*` either. All other characters are literal.',
+      }),
     ),
-    count: Type.Optional(Type.Integer({ description: 'How many to make of the pattern.' })),
+    count: Type.Optional(Type.Integer({ description: 'Number of codes to generate from the pattern.' })),
   },
-  { title: 'CouponCodes', description: '`codes`, or `shared`, or `pattern` with `count`.' },
+  { title: 'CouponCodes', description: 'Either `codes`, or `shared`, or `pattern` with `count`.' },
 );
 
 const loadedAnswer = Type.Object({
@@ -37,11 +40,13 @@ const loadedAnswer = Type.Object({
   data: Type.Object({
     ...stockView.properties,
     added: Type.Integer(),
-    duplicate_count: Type.Integer({ description: 'Codes that the pool had already; they are left out.' }),
-    duplicates: Type.Array(Type.Object({ line: Type.Integer(), code: Type.String() }), {
-      description: 'The first 100 of them.',
+    duplicate_count: Type.Integer({
+      description: 'Number of codes that were skipped because the pool contains or contained them.',
     }),
-    bad: Type.Integer({ description: 'Rows of a file that were refused.' }),
+    duplicates: Type.Array(Type.Object({ line: Type.Integer(), code: Type.String() }), {
+      description: 'The first 100 duplicate codes.',
+    }),
+    bad: Type.Integer({ description: 'Number of invalid rows in the file.' }),
     errors: dryRunView.properties.errors,
     warnings: Type.Array(fileWarning),
   }),
@@ -77,9 +82,10 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
       operationId: 'addCouponCodes',
       summary: 'Add coupon codes',
       description:
-        'JSON of up to 1 MB, or a file as `text/csv`, up to 64 MB a call: with a column such as `code`, or one code ' +
-        'per line. `?dry_run=true` shows how a file is read (200). If more than 1 % of its rows are refused, nothing ' +
-        'is added unless `?partial=true` is given. Codes that the pool has or had are left out and named.',
+        'Adds codes from JSON (up to 1 MB) or a CSV file (`text/csv`, up to 64 MB per call) with a column such ' +
+        'as `code` or with one code per line. `?dry_run=true` shows how the file is read (200). If more than 1 % ' +
+        'of the rows are invalid, nothing is added unless `?partial=true` is set. Duplicate codes are skipped ' +
+        'and reported.',
       consumes: ['application/json', 'text/csv'],
       querystring: addQuery,
       body: codesBody,
@@ -108,7 +114,7 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
     ...shared,
     operationId: 'getCouponStock',
     summary: 'Count coupon codes',
-    description: 'How many codes the offer has, and how many were given and redeemed.',
+    description: 'Returns the number of codes of the offer, and how many were given to users and redeemed.',
     response: { 200: stockAnswer, ...errors },
   };
   app.get<OfferRoute>(codesPath, { schema: getSchema, ...hooks }, async (request, reply) => {
@@ -121,7 +127,7 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
     ...shared,
     operationId: 'removeCouponCodes',
     summary: 'Remove coupon codes',
-    description: 'Those that were not given. Users keep what they have.',
+    description: 'Removes codes that were not given to users. Users keep their codes.',
     response: { 200: removedAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
   };
   app.delete<OfferRoute>(codesPath, { schema: deleteSchema, ...hooks }, async (request, reply) => {
@@ -136,8 +142,8 @@ function poolRoutes(app: App, { http, service }: RouteDeps): void {
   const poolSchema = {
     ...shared,
     operationId: 'getCouponPool',
-    summary: 'Show the settings of coupon codes',
-    description: 'When users get a code, how long it is good, and what happens when few are left.',
+    summary: 'Get the coupon settings',
+    description: 'Returns when users get a code, how long it is valid, and what happens when the stock is low.',
     response: { 200: poolAnswer, ...errors },
   };
   app.get<OfferRoute>(poolPath, { schema: poolSchema, ...hooks }, async (request, reply) => {
@@ -149,8 +155,8 @@ function poolRoutes(app: App, { http, service }: RouteDeps): void {
   const patchSchema = {
     ...shared,
     operationId: 'changeCouponPool',
-    summary: 'Change the settings of coupon codes',
-    description: 'Makes the pool where the offer has none; without codes the offer is then paused.',
+    summary: 'Change the coupon settings',
+    description: 'Creates the pool if the offer has none. An offer with an empty pool is paused.',
     body: Type.Partial(poolInput),
     response: { 200: poolAnswer, ...errors },
   };
@@ -163,8 +169,8 @@ function poolRoutes(app: App, { http, service }: RouteDeps): void {
   const removeSchema = {
     ...shared,
     operationId: 'removeCouponPool',
-    summary: 'Remove the coupon codes of an offer',
-    description: 'With its settings: the offer has no codes any more. Users keep what they have.',
+    summary: 'Remove the coupons of an offer',
+    description: 'Removes the pool with its settings and codes. Users keep their codes.',
     response: {
       200: Type.Object({ message: Type.String(), data: Type.Object({ offer_id: Type.Integer() }) }),
       ...errors,

@@ -8,19 +8,21 @@ import { blockContext } from './seals.ts';
 /** Counts of a pool in responses. */
 export const stockView = Type.Object(
   {
-    total: Type.Integer({ description: 'Given, held and left.' }),
+    total: Type.Integer({ description: 'Number of codes: given, held and left.' }),
     given: Type.Integer(),
-    redeemed: Type.Integer({ description: 'Reported by the advertiser.' }),
-    left: Type.Integer({ description: 'Of a shared code always 1.' }),
-    held: Type.Integer({ description: 'Of selected offers that are not confirmed yet.' }),
-    cancelled: Type.Integer({ description: 'Reported by the advertiser; they are given to nobody else.' }),
-    hours_left: Type.Union([Type.Number(), Type.Null()], {
-      description: "How long the codes last at today's rate; null: none was given today.",
+    redeemed: Type.Integer({ description: 'Number of codes that the advertiser reported as redeemed.' }),
+    left: Type.Integer({ description: 'Number of codes left. Always 1 for a shared code.' }),
+    held: Type.Integer({ description: 'Number of codes held for selected offers that are not confirmed yet.' }),
+    cancelled: Type.Integer({
+      description: 'Number of codes that the advertiser reported as cancelled. They are not given to other users.',
     }),
-    low: Type.Boolean({ description: 'Fewer are left than the pool asks for.' }),
-    expired: Type.Boolean({ description: 'The pool has ended: none is given, whatever is left.' }),
+    hours_left: Type.Union([Type.Number(), Type.Null()], {
+      description: "Time in hours for which the codes last at today's rate, or null if no code was given today.",
+    }),
+    low: Type.Boolean({ description: 'Whether the stock is below a threshold of the pool.' }),
+    expired: Type.Boolean({ description: 'Whether the pool has expired. An expired pool gives no codes.' }),
     loading: Type.Union([Type.Object({ received: Type.Integer(), total: Type.Integer() }), Type.Null()], {
-      description: 'Codes that are being loaded: how many lines of them are read.',
+      description: 'Progress of an upload: number of lines that were read. null if no upload is running.',
     }),
   },
   { title: 'CouponStock' },

@@ -53,29 +53,42 @@ export const drafts: Resource = {
   input: Type.Object({}),
   readOnly: {
     campaign_id: idSchema,
-    advertiser_id: orNull(idSchema, { description: "Whose account proposed it; null: the publisher's own." }),
+    advertiser_id: orNull(idSchema, {
+      description: 'Advertiser whose account proposed the draft. null for the publisher.',
+    }),
     resource: Type.Union(
       ['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind)),
-      { description: 'Kind of the row.' },
+      { description: 'Type of the resource.' },
     ),
-    row_id: orNull(idSchema, { description: 'The row that changes or, once it is live, was made; null: a new one.' }),
-    subject: Type.String({ description: 'Title of the offer, name of the campaign.' }),
-    changes: fields('The fields as they are proposed.'),
-    base: fields('These fields as they were when it was proposed, or approved all the same; empty: a new row.'),
-    note: Type.String({ description: 'What its author says of it.' }),
+    row_id: orNull(idSchema, {
+      description: 'Id of the changed or created row. null for a new row that is not live yet.',
+    }),
+    subject: Type.String({ description: 'Title of the offer or name of the campaign.' }),
+    changes: fields('Proposed values by field.'),
+    base: fields('Values of these fields when the draft was proposed or last compared. Empty for a new row.'),
+    note: Type.String({ description: 'Note of the author.' }),
     has_picture: Type.Boolean({
       description:
-        'Whether a picture was handed in: of a new creative, or the first of a new offer. Not once it is live.',
+        'Whether the draft contains an uploaded image of a new creative, or the first image of a new offer. ' +
+        'false once the draft is live.',
     }),
     state: Type.Union(
       draftStates.map((state) => Type.Literal(state)),
-      { description: 'scheduled: approved, and live at `live_at`. undone: was live, and taken back.' },
+      {
+        description:
+          'State of the draft. `scheduled`: approved, and live at `live_at`. `undone`: was live and has been ' +
+          'reverted.',
+      },
     ),
-    reason: Type.String({ description: 'Why it was refused, or waits again.' }),
-    proposed_by: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
-    decided_by: orNull(Type.String(), { description: 'Who approved, refused or withdrew it; null: nobody yet.' }),
+    reason: Type.String({ description: 'Reason for the refusal, or why the draft is pending again.' }),
+    proposed_by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
+    decided_by: orNull(Type.String(), {
+      description: 'Key or user who approved, refused or withdrew the draft. null if it is undecided.',
+    }),
     decided_at: orNull(timestamp()),
-    live_at: orNull(timestamp(), { description: 'When it goes live; null: with its approval.' }),
+    live_at: orNull(timestamp(), {
+      description: 'Time at which the draft goes live. null if it goes live when it is approved.',
+    }),
     ...stamps,
   },
   expressions: () => ({ has_picture: 'exists (select from draft_pictures p where p.draft_id = drafts.id)' }),

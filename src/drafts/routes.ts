@@ -27,21 +27,24 @@ const tags = ['Drafts'];
 const path = '/manage/v1/drafts';
 const text = (description: string) => Type.String({ description });
 const liveAt = Type.Union([Type.String(), Type.Null()], {
-  description: 'RFC 3339 time from which it is live, such as `2026-11-27T00:00:00+01:00`; null: at once.',
+  description:
+    'Time at which the draft goes live, as an RFC 3339 time such as `2026-11-27T00:00:00+01:00`. null for ' +
+    'immediately.',
 });
 
 const proposalBody = Type.Object(
   {
     resource: Type.Union(['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind))),
     row_id: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'The row to change; null: a new one.' }),
+      Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+        description: 'Id of the row to change. null for a new row.',
+      }),
     ),
     changes: Type.Record(Type.String(), Type.Unknown(), {
       description:
-        'Fields as they are saved. Of campaigns also `schedule`, with `start_at` and `end_at`, which leaves the ' +
-        'other rules as they are.',
+        'Fields to save. For campaigns also `schedule` with `start_at` and `end_at`, which keeps the other rules.',
     }),
-    note: Type.Optional(text('For those who approve it.')),
+    note: Type.Optional(text('Note for the approver.')),
   },
   { title: 'DraftInput', additionalProperties: false },
 );
@@ -49,7 +52,7 @@ const proposalBody = Type.Object(
 const approvalBody = Type.Object(
   {
     live_at: Type.Optional(liveAt),
-    row_etag: Type.Optional(text('ETag of the row that the draft was compared with, where it changed meanwhile.')),
+    row_etag: Type.Optional(text('ETag of the changed row. It confirms the approval after a 409 response.')),
   },
   { title: 'DraftApproval', additionalProperties: false },
 );
@@ -58,7 +61,7 @@ const decisionBody = Type.Object(
   {
     ids: Type.Array(Type.Integer(), { minItems: 1, maxItems: maxDecided }),
     action: Type.Union([Type.Literal('approve'), Type.Literal('refuse')]),
-    reason: Type.Optional(text('Of a refusal; the advertiser sees it.')),
+    reason: Type.Optional(text('Reason for a refusal. The advertiser sees it.')),
     live_at: Type.Optional(liveAt),
   },
   { title: 'DraftDecision', additionalProperties: false },
@@ -69,7 +72,9 @@ const decisionAnswer = Type.Object({
   data: Type.Array(
     Type.Object({
       id: Type.Integer(),
-      state: Type.Union([Type.String(), Type.Null()], { description: 'null: it could not be decided, see `error`.' }),
+      state: Type.Union([Type.String(), Type.Null()], {
+        description: 'New state, or null if the draft could not be decided (see `error`).',
+      }),
       error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
     }),
   ),
@@ -86,28 +91,31 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   decide('approve', {
     summary: 'Approve a draft',
     description:
-      'It is live, or will be at its time. Where the fields that it changes were changed meanwhile the answer is 409 ' +
-      'with the difference; `row_etag` approves it all the same.',
+      'Makes the draft live immediately or at the scheduled time. If the fields were changed in the meantime, ' +
+      'the call fails with 409 and returns the difference. Repeat it with `row_etag` to approve the draft ' +
+      'anyway.',
     permission: approvalPermission,
     body: approvalBody,
     act: (work, id, { live_at, row_etag }) => approve(kinds, work, id, { liveAt: live_at, rowEtag: row_etag }),
   });
   decide('refuse', {
     summary: 'Refuse a draft',
-    description: 'Its author sees the reason. What is live stays as it is.',
+    description: 'Refuses the draft without changing the live row. The author sees the reason.',
     permission: approvalPermission,
     body: Type.Object({ reason: Type.String() }, { title: 'DraftRefusal', additionalProperties: false }),
     act: (work, id, { reason }) => refuse(work, id, reason),
   });
   decide('withdraw', {
     summary: 'Withdraw a draft',
-    description: 'It waits no longer.',
+    description: 'The draft is no longer pending.',
     permission: drafts.permission,
     act: (work, id) => withdraw(work, id),
   });
   decide('undo', {
     summary: 'Undo a decision about a draft',
-    description: 'What went live is as it was before, or removed where it was new; what was refused waits again.',
+    description:
+      'Reverts an approved draft: its changes are undone, or its new row is removed. A refused draft becomes ' +
+      'pending again.',
     permission: approvalPermission,
     act: (work, id) => undo(kinds, work, id),
   });
@@ -122,9 +130,9 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
     operationId: 'createDraft',
     summary: 'Propose a change',
     description:
-      'Is checked as the change itself would be, and live once it is approved. `multipart/form-data` hands in the ' +
-      'picture of a new creative, which says `url`, `type`, `width` and `height`, or the first of a new offer: ' +
-      `fields \`resource\`, \`changes\` as JSON, \`note\`, and ${pictureLimits}.`,
+      'Validates the change and stores it as a draft, which goes live after its approval. `multipart/form-data` ' +
+      'uploads the image of a new creative, which determines `url`, `type`, `width` and `height`, or the first ' +
+      `image of a new offer. Its fields are \`resource\`, \`changes\` (JSON), \`note\`, and ${pictureLimits}.`,
     tags,
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,
@@ -157,13 +165,13 @@ function readField(name: string, value: unknown): unknown {
 function pictureRoute(app: App, http: ManagementHttp): void {
   const schema = {
     operationId: 'getDraftPicture',
-    summary: 'Picture of a draft',
-    description: 'The file that was handed in with it, while it waits, is scheduled or was refused.',
+    summary: 'Get the image of a draft',
+    description: 'Returns the uploaded image. Available while the draft is pending, scheduled or refused.',
     tags,
     params: Type.Object({ id: Type.String() }),
     querystring: publisherQuery,
     response: {
-      200: { description: 'The picture.', content: { 'image/*': { schema: Type.String({ format: 'binary' }) } } },
+      200: { description: 'Image file.', content: { 'image/*': { schema: Type.String({ format: 'binary' }) } } },
       ...errorAnswers(401, 403, 404),
     },
   };
@@ -185,7 +193,7 @@ function decisionRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): vo
   const schema = {
     operationId: 'decideDrafts',
     summary: 'Approve or refuse several drafts',
-    description: 'Each by itself: one that cannot be decided keeps no other from it.',
+    description: 'Decides each draft separately. A draft that cannot be decided does not affect the others.',
     tags,
     querystring: publisherQuery,
     headers: idempotencyKey,

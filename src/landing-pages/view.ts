@@ -8,32 +8,37 @@ const time = (description: string): TSchema => Type.String({ format: 'date-time'
 const nullable = (schema: TSchema, title: string, description: string) => orNull(schema, { title, description });
 
 const fields = {
-  url: Type.String({ description: 'As it was looked at.' }),
-  looked_at: time('When it was last looked at.'),
-  next_look_at: time('When it is looked at next, as long as the campaign and the offer are active.'),
+  url: Type.String({ description: 'URL that was checked.' }),
+  looked_at: time('Time of the last check.'),
+  next_look_at: time('Time of the next check, while the campaign and the offer are active.'),
   result: Type.Union(
     results.map((result) => Type.Literal(result)),
     {
       description:
-        'gone: 404, 410, or an unknown host. moved: leads to another domain than before. unreachable: no answer, ' +
-        'or 5xx.',
+        'Result. `gone`: status 404 or 410, or unknown host. `moved`: redirects to another domain than before. ' +
+        '`unreachable`: no response, or status 5xx.',
     },
   ),
-  status: nullable(Type.Integer(), 'LandingStatus', 'null: no answer.'),
+  status: nullable(Type.Integer(), 'LandingStatus', 'HTTP status, or null without a response.'),
   problem: nullable(
     Type.String(),
     'LandingProblem',
-    'Why there was no answer: `dns`, `timeout`, `connect`, `tls`, `reset`, `protocol`, `redirects` (too many), ' +
-      '`blocked` (not a public address); null: there was one.',
+    'Why there was no response: `dns`, `timeout`, `connect`, `tls`, `reset`, `protocol`, `redirects` (too ' +
+      'many) or `blocked` (not a public address). null if there was one.',
   ),
-  redirects: Type.Integer({ description: 'That were followed.' }),
-  leads_to: Type.String({ description: 'The host that was reached.' }),
-  led_to: nullable(Type.String(), 'LandingHost', 'The host that it led to when all was well; null: it never was.'),
-  failing_since: nullable(Type.String({ format: 'date-time' }), 'LandingFailingSince', 'null: all is well.'),
+  redirects: Type.Integer({ description: 'Number of redirects that were followed.' }),
+  leads_to: Type.String({ description: 'Host that was reached after redirects.' }),
+  led_to: nullable(Type.String(), 'LandingHost', 'Host that was reached by the last successful check, or null.'),
+  failing_since: nullable(
+    Type.String({ format: 'date-time' }),
+    'LandingFailingSince',
+    'Time of the first failed check in a row, or null.',
+  ),
   paused_at: nullable(
     Type.String({ format: 'date-time' }),
     'LandingPausedAt',
-    'When the campaign, or the offer, was paused for it; null: it was not, or all is well again.',
+    'Time at which the campaign or offer was paused because of this page. null if it was not paused, or if the ' +
+      'page works again.',
   ),
 };
 
@@ -96,7 +101,8 @@ export const landingAdditions: Additions = {
     landing_page: orNull(view, {
       title: 'CampaignLandingPage',
       description:
-        'What the last look at the landing page came to; null: none yet. Not part of the ETag; ignored in a body.',
+        'Result of the last check of the landing page, or null before the first check. Read-only: not part of ' +
+        'the ETag, and ignored in request bodies.',
     }),
   },
   read: async ({ executor }, rows) => {
@@ -116,8 +122,8 @@ export const actionAdditions: Additions = {
     action_page: orNull(view, {
       title: 'OfferActionPage',
       description:
-        'What the last look at the page of the secondary action (`useraction_url`) came to; null: none yet, or there ' +
-        'is no such action. Not part of the ETag; ignored in a body.',
+        "Result of the last check of the secondary action's page (`useraction_url`). null before the first " +
+        'check, or without a secondary action. Read-only: not part of the ETag, and ignored in request bodies.',
     }),
   },
   read: async ({ executor }, rows) => {

@@ -48,9 +48,10 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
 const learningHealth = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('stalled')]),
-    version: Type.Integer({ description: 'Newest version of the ranking model; 0: there is none yet.' }),
+    version: Type.Integer({ description: 'Latest version of the ranking model, or 0 if there is none.' }),
     learned_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'When the last version was made, or the last check found nothing new; null: never.',
+      description:
+        'Time of the latest version, or of the latest check that found nothing to learn. null if there is neither.',
     }),
   },
   { title: 'LearningHealth' },
@@ -66,8 +67,9 @@ export async function learningHealthRoute(app: App, read: () => Promise<Learning
     {
       schema: {
         operationId: 'getLearningHealth',
-        summary: 'Health of learning',
-        description: '503 while events wait and ranking has learned nothing new for 60 seconds. For monitoring.',
+        summary: 'Check learning',
+        description:
+          'Responds with 503 if events are waiting and ranking has not learned for 60 seconds. For monitoring.',
         tags: ['Health'],
         security: [],
         response: { 200: learningHealth, 405: Type.Ref('Error'), 503: Type.Union([learningHealth, Type.Ref('Error')]) },

@@ -6,7 +6,7 @@ import type { Work } from './unit-of-work.ts';
 
 export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
   title: 'Warnings',
-  description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
+  description: 'Suggestions for the saved values, such as a text that is longer than the ideal length.',
 });
 
 type Added = { additions: AllAdditions };

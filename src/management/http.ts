@@ -39,7 +39,7 @@ function callerOf(request: FastifyRequest): KeyCaller {
 
 export const publisherIdParameter = integerParameter(
   { minimum: 1 },
-  { description: 'The publisher to act for; another than the own for operators only.' },
+  { description: 'Id of the publisher to act for. Only operators can act for another publisher.' },
 );
 
 /** Query schema of routes without other parameters. */

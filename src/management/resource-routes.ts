@@ -29,13 +29,16 @@ export const operatorOnly = [{ operator: [] }];
 
 export const ifMatch = Type.Object({
   'if-match': Type.Optional(
-    Type.String({ description: 'The ETag of what the change is made to; without it the last change wins.' }),
+    Type.String({ description: 'ETag of the version to change. Without it, the last write wins.' }),
   ),
 });
 
 export const idempotencyKey = Type.Object({
   'idempotency-key': Type.Optional(
-    Type.String({ description: 'A repeat with the same key gets the first answer, for a day.' }),
+    Type.String({
+      description:
+        'Unique key of the request. Repeating the request with the same key within a day returns the first response.',
+    }),
   ),
 });
 
@@ -107,7 +110,8 @@ function listRoute({ app, http, resource, path, hooks, tags }: Routes): void {
     operationId: `list${pascal(resource.name)}`,
     summary: `List ${resource.name.replace('-', ' ')}`,
     description:
-      'Page by page: `next_cursor` leads to the next one. A parameter named like a field keeps rows of that value.',
+      'Returns a page of rows. `next_cursor` leads to the next page. Each field that is listed as a parameter ' +
+      'filters by its value.',
     tags,
     querystring: listQuerySchema(resource, http.additions[resource.name]?.filters),
     response: { 200: listAnswer(shownSchema(http.additions, resource)), ...errorAnswers(400, 401, 403, 404) },
@@ -130,7 +134,7 @@ function createRoute({ app, http, resource, path, hooks, tags, noun }: Routes): 
   const schema = {
     operationId: `create${pascal(resource.noun)}`,
     summary: `Create ${noun}`,
-    description: 'Fields that are not sent get their defaults. Invalid ones are all named in one answer.',
+    description: 'Omitted fields get their default values. If fields are invalid, the response lists all of them.',
     tags,
     ...(resource.madeByOperators && { security: operatorOnly }),
     querystring: publisherQuery,
@@ -149,14 +153,14 @@ function createRoute({ app, http, resource, path, hooks, tags, noun }: Routes): 
 function getRoute({ app, http, resource, rowPath, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `get${pascal(resource.noun)}`,
-    summary: `Show ${noun}`,
-    description: 'With an ETag, for `If-None-Match` and the `If-Match` of changes.',
+    summary: `Get ${noun}`,
+    description: 'Returns an ETag for `If-None-Match`, and for `If-Match` of changes.',
     tags,
     params,
     querystring: publisherQuery,
     response: {
       200: answerOf(http, resource),
-      304: { description: 'The client has it.' },
+      304: { description: 'The cached version is current.' },
       ...errorAnswers(401, 403, 404),
     },
   };
@@ -193,8 +197,8 @@ function updateRoutes({ app, http, resource, rowPath, hooks, tags, params, noun,
   const patchSchema = {
     ...schema,
     operationId: `update${pascal(resource.noun)}`,
-    summary: `Change some fields of ${noun}`,
-    description: 'Fields that are not sent stay as they are.',
+    summary: `Update ${noun}`,
+    description: 'Omitted fields stay unchanged.',
     body: patchBody(resource),
   };
   app.patch(rowPath, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
@@ -202,14 +206,15 @@ function updateRoutes({ app, http, resource, rowPath, hooks, tags, params, noun,
     ...schema,
     operationId: `replace${pascal(resource.noun)}`,
     summary: `Replace ${noun}`,
-    description: 'Fields that are not sent get their defaults.',
+    description: 'Omitted fields get their default values.',
     body: createBody(resource),
   };
   app.put(rowPath, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
 }
 
 const removalTexts = (removedAt: Resource['removedAt'], noun: string) => {
-  if (removedAt === 'revoked_at') return { summary: `Revoke ${noun}`, description: 'It stops working at once.' };
+  if (removedAt === 'revoked_at')
+    return { summary: `Revoke ${noun}`, description: 'The key stops working immediately.' };
   const description = removedAt ? `It can be restored for ${restorableDays} days.` : 'It cannot be restored.';
   return { summary: `Remove ${noun}`, description };
 };
@@ -222,7 +227,7 @@ function removeRoute({ app, http, resource, rowPath, hooks, tags, params, noun, 
     params,
     querystring: publisherQuery,
     headers: ifMatch,
-    response: { 204: { description: 'Done.' }, ...errorAnswers(401, 403, 404, 409, 412) },
+    response: { 204: { description: 'Removed.' }, ...errorAnswers(401, 403, 404, 409, 412) },
   };
   app.delete(rowPath, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
@@ -236,7 +241,7 @@ function restoreRoute({ app, http, resource, rowPath, hooks, tags, params, noun,
   const schema = {
     operationId: `restore${pascal(resource.noun)}`,
     summary: `Restore ${noun}`,
-    description: `Undoes a removal of the last ${restorableDays} days.`,
+    description: `Restores a row that was removed within the last ${restorableDays} days.`,
     tags,
     params,
     querystring: publisherQuery,
@@ -256,7 +261,7 @@ const listAnswer = (view: TObject) =>
     data: Type.Array(view),
     next_cursor: Type.Union([Type.String(), Type.Null()], {
       title: 'NextCursor',
-      description: '`cursor` of the next page; null: this was the last.',
+      description: '`cursor` of the next page, or null on the last page.',
     }),
   });
 
@@ -266,16 +271,16 @@ function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): 
   return Type.Object({
     limit: integerParameter(
       { minimum: 1, maximum: maxLimit },
-      { description: `Rows of a page, 1 to ${maxLimit}; default ${defaultLimit}.` },
+      { description: `Rows per page, 1 to ${maxLimit}. Defaults to ${defaultLimit}.` },
     ),
-    cursor: text('`next_cursor` of the page before.'),
+    cursor: text('`next_cursor` of the previous page.'),
     sort: text(`${Object.keys(sorts).join(', ')}; after a \`-\` descending.`),
     ...(searched.length > 0 && { q: text(`Text to look for in ${searched.join(', ')}.`) }),
     ...Object.fromEntries(filters.map((name) => [name, filterParameter(filterSchema(resource, name))])),
     ...Object.fromEntries(
       Object.entries(added).map(([name, { values }]) => [name, text(`One of ${values.join(', ')}.`)]),
     ),
-    ...(removedAt !== undefined && { removed: booleanParameter('`true`: the removed ones instead.') }),
+    ...(removedAt !== undefined && { removed: booleanParameter('`true` lists removed rows instead.') }),
     publisher_id: publisherIdParameter,
   });
 }

@@ -110,16 +110,16 @@ export const idSchema = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 });
 export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
 export const removal = {
-  deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'When it was removed; null: it was not.' }),
+  deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'Time of the removal, or null.' }),
 };
 
 /** Read-only fields of kinds with a kill switch. */
 export const stopFields = {
-  stopped: Type.Boolean({ description: 'Whether the kill switch keeps it from being shown, whatever else it says.' }),
+  stopped: Type.Boolean({ description: 'Whether the kill switch hides it, regardless of its other fields.' }),
   stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
   stopped_by: orNull(Type.String(), {
     title: 'StoppedBy',
-    description: 'Name of the key or e-mail address of the user; null: it is not stopped.',
+    description: 'Name of the key or e-mail address of the user who stopped it. null if it is not stopped.',
   }),
 };
 

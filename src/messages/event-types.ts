@@ -10,16 +10,16 @@ const perk = Type.Object({
   title: Type.String(),
   description: Type.String(),
   advertiser_name: Type.String(),
-  click_url: Type.String({ description: 'Empty: the perk is used nowhere.' }),
+  click_url: Type.String({ description: 'Link to the offer. Empty if there is none.' }),
   coupon: Type.Optional(couponSchema),
-  ends_at: Type.Optional(Type.String({ format: 'date-time', description: 'Of a reminder.' })),
+  ends_at: Type.Optional(Type.String({ format: 'date-time', description: 'End of the offer. Only in reminders.' })),
 });
 
 const payload = Type.Object({
   event: Type.Literal('perk_message'),
-  message_id: Type.String({ description: '`Message-ID` of the mail; the same on every attempt.' }),
+  message_id: Type.String({ description: '`Message-ID` of the e-mail. It is the same in every attempt.' }),
   kind: Type.Union([Type.Literal('perks'), Type.Literal('reminder')]),
-  pub_user_id: Type.String({ description: 'Who it is for; your mailer knows the address.' }),
+  pub_user_id: Type.String({ description: "Publisher's id of the recipient. Your mailer looks up the address." }),
   session_id: Type.String(),
   language: Type.String(),
   from_name: Type.String(),
@@ -27,7 +27,7 @@ const payload = Type.Object({
   html: Type.String(),
   text: Type.String(),
   headers: Type.Record(Type.String(), Type.String(), {
-    description: 'To be sent with the mail: one-click unsubscribe.',
+    description: 'Headers to send with the e-mail, for one-click unsubscribe.',
   }),
   perks: Type.Array(perk),
 });
@@ -72,7 +72,7 @@ export function buildMessagePayload({ composed, perks, ...about }: Sent): Buffer
 export const perkMessage: EventType = {
   name: 'perk_message',
   title: 'Perk message',
-  description: "Sent in place of an e-mail with a user's perks, where your own mailer delivers perk messages.",
+  description: "Sent instead of an e-mail with a user's perks, if you deliver perk messages with your own mailer.",
   payload,
   sample: buildSample,
 };

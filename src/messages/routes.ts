@@ -27,7 +27,7 @@ const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
 const messageStates = ['pending', 'unconfirmed', 'sent', 'failed', 'suppressed', 'dropped'] as const;
 const messageView = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'The first part of its Message-ID.' }),
+    id: Type.String({ format: 'uuid', description: 'Id of the message: the part of its Message-ID before the `@`.' }),
     session_id: Type.String({ format: 'uuid' }),
     kind: Type.Union([Type.Literal('perks'), Type.Literal('reminder')]),
     state: Type.Union(messageStates.map((state) => Type.Literal(state))),
@@ -35,8 +35,8 @@ const messageView = Type.Object(
     error: Type.Union([Type.String(), Type.Null()]),
     refusal: Type.Union([...failedBecause.map((refusal) => Type.Literal(refusal)), Type.Null()], {
       description:
-        'Why the last attempt failed. Only `recipient` (the mailbox does not exist or is disabled) suppresses the ' +
-        'address.',
+        'Why the last attempt failed. Only `recipient` (the mailbox does not exist or is disabled) suppresses ' +
+        'the address.',
     }),
     reply: Type.Union([Type.String(), Type.Null()], {
       description: 'Reply code and enhanced status code of the mail server, such as `550 5.7.1`.',
@@ -44,25 +44,29 @@ const messageView = Type.Object(
     created_at: Type.String({ format: 'date-time' }),
     next_attempt_at: time,
     finished_at: time,
-    can_retry: Type.Boolean({ description: 'It waits, or failed within the last seven days.' }),
+    can_retry: Type.Boolean({
+      description: 'Whether the message can be sent again: it is pending, or it failed within the last 7 days.',
+    }),
   },
   { title: 'PerkMessage' },
 );
 const listAnswer = Type.Object({
   data: Type.Array(messageView),
-  next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'null: there are no older ones.' }),
+  next_cursor: Type.Union([Type.String(), Type.Null()], {
+    description: '`cursor` of the next page, or null on the last page.',
+  }),
 });
 const listQuery = Type.Object(
   {
     ...publisherQuery.properties,
-    api_key: Type.Optional(Type.String({ description: 'The key, where no header has it.' })),
+    api_key: Type.Optional(Type.String({ description: 'API key, if it is not in a header.' })),
     state: Type.Optional(Type.Union(messageStates.map((state) => Type.Literal(state)))),
     limit: integerParameter(
       { minimum: 1, maximum: maxListed },
       {
         pattern: '^([1-9]\\d?|1\\d\\d|200)$',
         [problem]: `must be a whole number from 1 to ${maxListed}`,
-        description: `1–${maxListed}, default ${maxListed}.`,
+        description: `Messages per page, 1 to ${maxListed}. Defaults to ${maxListed}.`,
       },
     ),
     cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
@@ -125,8 +129,8 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
   const getSchema = {
     ...shared,
     operationId: 'getPerkMessageSettings',
-    summary: 'Show the settings of perk messages',
-    description: 'Whether users who ask for it get their perks by e-mail, how, and from whom.',
+    summary: 'Get the perk message settings',
+    description: 'Returns whether users can get their perks by e-mail, and how messages are sent.',
     response: { 200: settingsAnswer, ...errorAnswers(401, 403, 404) },
   };
   app.get(settingsPath, { schema: getSchema, ...hooks }, async (request, reply) => {
@@ -138,8 +142,8 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
   const patchSchema = {
     ...shared,
     operationId: 'changePerkMessageSettings',
-    summary: 'Change the settings of perk messages',
-    description: 'Fields that are not sent stay as they are.',
+    summary: 'Change the perk message settings',
+    description: 'Omitted fields stay unchanged.',
     body: Type.Partial(settingsInput, { title: 'PerkMessageSettingsChange' }),
     response: { 200: settingsAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
@@ -153,10 +157,12 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
     tags,
     operationId: 'previewPerkMessage',
     summary: 'Preview a perk message',
-    description: 'With invented perks, in a language, as it would be sent.',
+    description: 'Renders a message with sample perks in a language.',
     querystring: Type.Object({
       ...publisherQuery.properties,
-      language: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47; default: that of the publisher.' })),
+      language: Type.Optional(
+        Type.String({ maxLength: 35, description: "BCP 47 tag. Defaults to the publisher's language." }),
+      ),
     }),
     response: { 200: previewAnswer, ...errorAnswers(401, 403, 404) },
   };
@@ -179,7 +185,7 @@ function listRoute(app: App, http: ManagementHttp, now: () => number): void {
     querystring: listQuery,
     operationId: 'listPerkMessages',
     summary: 'List perk messages',
-    description: 'Newest first, with what became of each. They do not say who it went to.',
+    description: 'Returns messages with their state, newest first. Recipients are not included.',
     response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
   app.get(listPath, { schema: listSchema, ...requirePermission(http, 'configurations') }, async (request, reply) => {
@@ -203,8 +209,8 @@ function retryRoute(app: App, http: ManagementHttp): void {
     tags,
     querystring: publisherQuery,
     operationId: 'retryPerkMessage',
-    summary: 'Send a perk message again',
-    description: 'One that failed within the last seven days, or that waits for its next attempt: it is sent at once.',
+    summary: 'Resend a perk message',
+    description: 'Sends a message immediately. It must be pending, or have failed within the last 7 days.',
     params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
     response: { 202: Type.Object({ message: Type.String() }), ...errorAnswers(400, 401, 403, 404) },
   };
@@ -222,8 +228,8 @@ function retryAllRoute(app: App, http: ManagementHttp): void {
     tags,
     querystring: publisherQuery,
     operationId: 'retryFailedPerkMessages',
-    summary: 'Send all failed perk messages again',
-    description: 'Those that failed within the last seven days, for example because of a mail server that works again.',
+    summary: 'Resend all failed perk messages',
+    description: 'Resends messages that failed within the last 7 days, for example because of a mail server outage.',
     response: {
       202: Type.Object({ message: Type.String(), data: Type.Object({ count: Type.Integer() }) }),
       ...errorAnswers(400, 401, 403, 404),

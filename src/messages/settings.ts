@@ -11,20 +11,22 @@ import { AppError } from '../platform/errors.ts';
 /** Settings of a publisher's messages. */
 export const settingsInput = Type.Object(
   {
-    enabled: Type.Boolean({ description: 'Whether users who ask for it get their confirmed perks by e-mail.' }),
-    from_name: text(100, { description: 'The sender that readers see; empty: the name of the publisher.' }),
-    reply_to: orNull(Type.String({ maxLength: 254, description: 'Where answers go; null: to the sender.' })),
+    enabled: Type.Boolean({ description: 'Whether users can ask for their confirmed perks by e-mail.' }),
+    from_name: text(100, { description: 'Sender name. Empty for the name of the publisher.' }),
+    reply_to: orNull(Type.String({ maxLength: 254, description: 'Reply-to address. null for the sender address.' })),
     delivery: Type.Union([Type.Literal('smtp'), Type.Literal('webhook')], {
-      description: 'By the mail server of the service, or by your own: as the webhook event `perk_message`.',
+      description:
+        'How messages are sent: by the mail server of this service, or by your own mailer with the webhook event ' +
+        '`perk_message`.',
     }),
     double_opt_in: Type.Boolean({
-      description: 'Whether the owner of an address confirms it, once, before messages go there.',
+      description: 'Whether a new address must be confirmed once before it gets messages.',
     }),
     reminder_hours: orNull(
       Type.Integer({
         minimum: 1,
         maximum: 720,
-        description: 'How long before a saved offer ends its user is reminded of it; null: not at all.',
+        description: 'Time in hours before a saved offer ends at which the user is reminded. null for no reminders.',
       }),
     ),
   },

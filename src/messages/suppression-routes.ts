@@ -55,8 +55,8 @@ export async function suppressionRoutes(
     operationId: 'countSuppressions',
     summary: 'Count suppressed addresses',
     description:
-      'By reason. `bounced` and `complained` count the addresses of all publishers of this service, because they ' +
-      'hold for all. Addresses are kept as keyed hashes, so they cannot be listed.',
+      'Returns counts by reason. `bounced` and `complained` count the addresses of all publishers, because they ' +
+      'apply to all. Addresses are stored as keyed hashes and cannot be listed.',
     response: { 200: Type.Object({ data: counts }), ...errorAnswers(401, 403, 404) },
   };
   app.get(path, { schema: countSchema, ...hooks }, async (request, reply) => {
@@ -69,7 +69,7 @@ export async function suppressionRoutes(
     ...shared,
     operationId: 'addSuppressions',
     summary: 'Suppress addresses',
-    description: `Up to ${maxAddresses}, such as those that another mailer has suppressed.`,
+    description: `Adds up to ${maxAddresses} addresses, such as the suppression list of another mailer.`,
     body: addresses,
     response: { 200: Type.Object({ data: Type.Object({ added: Type.Integer() }) }), ...errorAnswers(400, 401, 403) },
   };
@@ -89,8 +89,8 @@ export async function suppressionRoutes(
   const checkSchema = {
     ...oneSchema,
     operationId: 'checkSuppression',
-    summary: 'Look whether an address is suppressed',
-    description: 'By this publisher, or because it bounced or complained, wherever the message came from.',
+    summary: 'Check whether an address is suppressed',
+    description: "Checks the publisher's suppressed addresses, and bounces and complaints at all publishers.",
     response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post(`${path}/check`, { schema: checkSchema, ...hooks }, async (request, reply) => {
@@ -103,10 +103,10 @@ export async function suppressionRoutes(
   const removeSchema = {
     ...oneSchema,
     operationId: 'removeSuppression',
-    summary: 'Let an address get messages again',
+    summary: 'Remove a suppressed address',
     description:
-      'At the request of its owner. One that bounced or complained stays suppressed, as the answer says: it is so ' +
-      'for all publishers, and an operator lifts that.',
+      'Allows messages to an address again, at the request of its owner. An address that bounced or complained ' +
+      'stays suppressed for all publishers, as the response shows. Only an operator can remove it.',
     response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post(`${path}/remove`, { schema: removeSchema, ...hooks }, async (request, reply) => {

@@ -9,13 +9,15 @@ const creativeSchema = Type.Object(
   {
     id: Type.Integer(),
     url: Type.String({ format: 'uri' }),
-    height: Type.Integer({ description: 'Pixels.' }),
-    width: Type.Integer({ description: 'Pixels.' }),
-    type: Type.String({ description: 'File type, such as png.' }),
+    height: Type.Integer({ description: 'Height in pixels.' }),
+    width: Type.Integer({ description: 'Width in pixels.' }),
+    type: Type.String({ description: 'File type, such as `png`.' }),
     is_primary: Type.Boolean(),
-    aspect_ratio: Type.Number({ description: 'Width by height: 1 is square, below 1 portrait, above 1 landscape.' }),
+    aspect_ratio: Type.Number({
+      description: 'Width divided by height: 1 is square, less than 1 is portrait, more than 1 is landscape.',
+    }),
     creative_type: Type.Union([Type.Literal('icon_image'), Type.Literal('offer_image'), Type.Literal('hero_image')]),
-    user_id: Type.Integer({ description: 'Who uploaded it.' }),
+    user_id: Type.Integer({ description: 'Id of the user who uploaded the image.' }),
   },
   { $id: 'Creative' },
 );
@@ -31,15 +33,18 @@ export const offerSchema = Type.Object(
   {
     id: Type.Integer(),
     campaign_id: Type.Integer(),
-    language: Type.String({ description: 'BCP 47 tag of its texts.' }),
+    language: Type.String({ description: 'BCP 47 tag of the texts.' }),
     title: Type.String(limitOf('title')),
     advertiser_name: Type.String(),
     description: Type.String(limitOf('description')),
     click_url: Type.String({ format: 'uri' }),
-    image: Type.String({ description: 'Primary image; empty when there is none.' }),
+    image: Type.String({ description: 'URL of the primary image, or empty.' }),
     mini_text: Type.String(limitOf('mini_text')),
-    terms_and_conditions: Type.String({ description: 'Sanitised HTML.' }),
-    pixel: Type.String({ format: 'uri', description: 'Impression beacon; `{cbuster}` in it may be replaced.' }),
+    terms_and_conditions: Type.String({ description: 'Terms and conditions as sanitised HTML.' }),
+    pixel: Type.String({
+      format: 'uri',
+      description: 'Impression beacon. You can replace `{cbuster}` with a random value.',
+    }),
     cta_yes: Type.String(limitOf('cta_yes')),
     cta_no: Type.String(limitOf('cta_no')),
     useraction_cta: nullableText,
@@ -48,18 +53,18 @@ export const offerSchema = Type.Object(
     beacons: Type.Object(eachBeacon(() => Type.String({ format: 'uri' }))),
     events: Type.Optional(
       Type.Record(Type.String(), Type.String({ format: 'uri' }), {
-        description: 'Beacons of own events, by name; absent where none are named.',
+        description: 'Beacons of own events by name. Omitted without own events.',
       }),
     ),
     creatives: Type.Array(creativeRef),
     offerwall_enabled: Type.Boolean(),
     wallet_enabled: Type.Boolean(),
-    perkswallet_enabled: Type.Boolean({ description: 'Old name of wallet_enabled.' }),
+    perkswallet_enabled: Type.Boolean({ description: 'Deprecated alias of `wallet_enabled`.' }),
     save_for_later_url: nullableText,
     short_description: Type.String(limitOf('short_description')),
     short_headline: Type.String(limitOf('short_headline')),
     is_loyalty: Type.Boolean(),
-    is_loyaltyboost: Type.Boolean({ description: 'Old name of is_loyalty.' }),
+    is_loyaltyboost: Type.Boolean({ description: 'Deprecated alias of `is_loyalty`.' }),
     tags: Type.Array(Type.String()),
     campaign: Type.Object({
       is_product: Type.Boolean(),
@@ -67,14 +72,14 @@ export const offerSchema = Type.Object(
       campaign_images: Type.Array(creativeRef),
     }),
     offerwall_url: Type.String({ format: 'uri' }),
-    qr_code_img: Type.String({ description: 'Data URI of a PNG, 228×228 pixels.' }),
+    qr_code_img: Type.String({ description: 'PNG image of 228 × 228 pixels as a data URI.' }),
     loyalty_requirements: Type.String(limitOf('loyalty_requirements')),
     loyaltyboost_requirements: Type.String({
       ...limitOf('loyalty_requirements'),
-      description: 'Old name of loyalty_requirements.',
+      description: 'Deprecated alias of `loyalty_requirements`.',
     }),
     coupon: Type.Optional(
-      Type.Unsafe<Static<typeof codeSchema>>({ ...codeSchema, description: 'Where all users have one code.' }),
+      Type.Unsafe<Static<typeof codeSchema>>({ ...codeSchema, description: 'Coupon, if all users get the same code.' }),
     ),
   },
   { $id: 'Offer' },
@@ -86,24 +91,24 @@ export const fetchOffersAnswer = Type.Object(
     data: Type.Object({
       offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),
       count: Type.Integer(),
-      language: Type.String({ description: 'BCP 47 tag of the words in settings and styles.' }),
+      language: Type.String({ description: 'BCP 47 tag of the texts in `settings` and `styles`.' }),
       privacy_url: Type.String({ format: 'uri' }),
       session_id: Type.String({ format: 'uuid' }),
       settings: Type.Record(Type.String(), Type.Unknown()),
       styles: Type.Record(Type.String(), Type.Unknown()),
       appearance: Type.Optional(
         Type.Record(Type.String(), Type.Unknown(), {
-          description: 'Only of themes with dark mode, width, spacing or a font.',
+          description: 'Appearance. Only for themes with dark mode, width, spacing or a web font.',
         }),
       ),
       experiments: Type.Optional(
         Type.Array(Type.Object({ key: Type.String(), arm: Type.String() }), {
-          description: 'The experiments that apply, with the arm of each; absent: none.',
+          description: 'Experiments that apply, with the arm of each. Omitted if there are none.',
         }),
       ),
       labels: Type.Optional(
         Type.Record(Type.String(), Type.String(), {
-          description: 'Texts of the web SDK, where an experiment changes them.',
+          description: 'Labels of the web SDK that an experiment changes.',
         }),
       ),
     }),
@@ -112,7 +117,7 @@ export const fetchOffersAnswer = Type.Object(
 );
 
 const placementAnswer = Type.Object({
-  name: Type.String({ description: 'As the call has it.' }),
+  name: Type.String({ description: 'Name of the placement in the request.' }),
   ...fetchOffersAnswer.properties.data.properties,
 });
 
@@ -130,7 +135,9 @@ export const fetchAnswer = Type.Object(
       ...fetchOffersAnswer.properties.data.properties,
       placements: Type.Optional(
         Type.Array(placementAnswer, {
-          description: 'Where the call names several placements: one each, in its order, in place of all else.',
+          description:
+            'Only if the request contains `placements`: one entry for each, in the same order. All other fields ' +
+            'are then omitted.',
         }),
       ),
     }),

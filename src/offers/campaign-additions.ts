@@ -30,20 +30,23 @@ const usage = Type.Object(
   {
     publisher_id: orNull(Type.Integer(), {
       title: 'UsagePublisher',
-      description: 'Whose own cap it is; null: over all publishers.',
+      description: 'Publisher whose own cap it is. null for caps over all publishers.',
     }),
     metric: capMetric,
     per: Type.Union(capPeriods.map((per) => Type.Literal(per))),
-    limit: amount('Money in the payout currency for `budget`, else a count; so are the other amounts.'),
-    spent: amount('Booked money, or what was counted.'),
-    reserved: amount('What open answers may still take.'),
-    unbilled: amount('Money that events would have paid, had it fitted.'),
-    remaining: amount('What is left of the limit.'),
-    next_cost: amount('Price of the next paid event, the cheapest of several publishers; 1 for counts.'),
-    exhausted: Type.Boolean({ description: 'Whether the next event does not fit into what is left.' }),
+    limit: amount(
+      'Limit: an amount in the payout currency for `budget`, otherwise a count. This also applies to the other ' +
+        'amounts.',
+    ),
+    spent: amount('Booked amount or count.'),
+    reserved: amount('Part that is reserved for offers that were shown recently.'),
+    unbilled: amount('Amount that was not booked because it exceeded the budget.'),
+    remaining: amount('Rest of the limit.'),
+    next_cost: amount('Price of the next paid event. With several publishers, the lowest price. 1 for counts.'),
+    exhausted: Type.Boolean({ description: 'Whether the rest of the limit is too small for the next event.' }),
     planned: orNull(Type.Number(), {
       title: 'PlannedUse',
-      description: 'What the pacing plan has used by now; null: there is no plan.',
+      description: 'Amount or count that the pacing plan allows by now. null without a plan.',
     }),
   },
   { title: 'CampaignUsage' },
@@ -51,21 +54,24 @@ const usage = Type.Object(
 
 const delivery = Type.Object(
   {
-    percent: Type.Integer({ description: 'Of what its plan expects by now; 100 before it expects anything.' }),
-    expected: Type.Integer({ description: 'What its plan has delivered by now.' }),
-    delivered: Type.Integer({ description: 'Since `goal_since`.' }),
-    on_track: Type.Boolean({ description: 'Whether at least 90 percent are delivered.' }),
+    percent: Type.Integer({
+      description: 'Delivered part of the expected events, in percent. 100 before the plan expects any.',
+    }),
+    expected: Type.Integer({ description: 'Number of events that the plan expects by now.' }),
+    delivered: Type.Integer({ description: 'Number of events delivered since `goal_since`.' }),
+    on_track: Type.Boolean({ description: 'Whether at least 90 % of the expected events were delivered.' }),
     held_back_by: Type.Array(
       Type.Object(
         {
-          rule: Type.String({ description: 'As in explanations.' }),
-          share: amount('Of the decisions of the last day, from 0 to 1.'),
+          rule: Type.String({ description: 'Rule, named as in explanations of decisions.' }),
+          share: amount('Share of the decisions of the last day, from 0 to 1.'),
         },
         { title: 'HoldBack' },
       ),
       {
         title: 'HoldBacks',
-        description: 'The rules that kept the campaign out first, most frequent first; empty while it is on track.',
+        description:
+          'Rules that most often excluded the campaign, most frequent first. Empty while the campaign is on track.',
       },
     ),
   },
@@ -83,21 +89,26 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
   fields: {
     usage: Type.Array(usage, {
       title: 'CampaignUsages',
-      description: 'Its budgets and total caps, each in its current period. Not part of the ETag; ignored in a body.',
+      description:
+        'Budgets and total caps in their current period. Read-only: not part of the ETag, and ignored in request ' +
+        'bodies.',
     }),
     delivery_state: Type.Union(
       deliveryStates.map((state) => Type.Literal(state)),
       {
         title: 'DeliveryState',
         description:
-          '`exhausted`: the rest of a budget or total cap has no room for the next event (`usage`). `limited`: shown ' +
-          'less often, because open answers reserve the rest, it is ahead of its pacing plan, or it is exhausted at ' +
-          'some publishers. Not part of the ETag; ignored in a body.',
+          'State of the delivery. `exhausted`: the rest of a budget or total cap is too small for the next event ' +
+          '(see `usage`). `limited`: shown less often because the rest is reserved for recently shown offers, ' +
+          'because the campaign is ahead of its pacing plan, or because it is exhausted at some publishers. ' +
+          'Read-only: not part of the ETag, and ignored in request bodies.',
       },
     ),
     delivery: orNull(delivery, {
       title: 'GoalDelivery',
-      description: 'Where its goal stands; null: it has none. Not part of the ETag; ignored in a body.',
+      description:
+        'Progress of the goal, or null without a goal. Read-only: not part of the ETag, and ignored in request ' +
+        'bodies.',
     }),
   },
   read: async (work, rows) => {

@@ -19,25 +19,23 @@ const creative = Type.Object(
     width: Type.Integer(),
     type: text('File type.'),
     is_primary: Type.Boolean(),
-    aspect_ratio: Type.Number({ description: 'Width by height.' }),
+    aspect_ratio: Type.Number({ description: 'Width divided by height.' }),
     creative_type: text('`icon_image`, `offer_image` or `hero_image`.'),
-    user_id: Type.Integer({ description: 'Who uploaded it.' }),
+    user_id: Type.Integer({ description: 'Id of the user who uploaded the image.' }),
   },
   { title: 'WebhookCreative' },
 );
 
 const campaign = Type.Object({
   campaign_id: Type.Integer(),
-  language: Type.Optional(
-    text('BCP 47 tag of the texts that were shown; absent where the fetch asked for no language.'),
-  ),
+  language: Type.Optional(text('BCP 47 tag of the texts that were shown. Omitted if the fetch has no language.')),
   advertiser_name: text(),
   title: text(),
   short_headline: text(),
   short_description: text(),
   offer_description: text(),
   description: text(),
-  terms_and_conditions: text('HTML.'),
+  terms_and_conditions: text('Terms and conditions as HTML.'),
   click_url: text(),
   cta_yes: text(),
   cta_no: text(),
@@ -53,7 +51,9 @@ const campaign = Type.Object({
   tags: Type.Array(Type.String()),
   beacons: Type.Object(eachBeacon(() => text())),
   events: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: 'Beacons of own events; absent where none are named.' }),
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Beacons of own events by name. Omitted without own events.',
+    }),
   ),
   creatives: Type.Array(creative),
   useraction_cta: textOrNull,
@@ -63,21 +63,23 @@ const campaign = Type.Object({
     offer_description: text(),
     campaign_images: Type.Array(creative),
   }),
-  is_loyaltyboost: Type.Boolean({ description: 'Old name of `is_loyalty`.' }),
+  is_loyaltyboost: Type.Boolean({ description: 'Deprecated alias of `is_loyalty`.' }),
   loyaltyboost_requirements: requirements,
-  perkswallet_enabled: Type.Boolean({ description: 'Old name of `wallet_enabled`.' }),
+  perkswallet_enabled: Type.Boolean({ description: 'Deprecated alias of `wallet_enabled`.' }),
   coupon: Type.Optional(couponSchema),
 });
 
 const payload = Type.Object({
   body: Type.Object({
     pub_user_id: Type.String(),
-    selected: Type.Union([Type.Literal(0), Type.Literal(1)], { description: '0 where nothing was selected.' }),
+    selected: Type.Union([Type.Literal(0), Type.Literal(1)], {
+      description: '1 if offers were selected, or 0 if none were.',
+    }),
     session_id: Type.String({ format: 'uuid' }),
-    campaigns: Type.Array(campaign, { description: 'The selected campaigns in the order shown.' }),
+    campaigns: Type.Array(campaign, { description: 'Selected campaigns in the order shown.' }),
     experiments: Type.Optional(
       Type.Array(Type.Object({ key: text(), arm: text() }), {
-        description: 'The experiments that applied to the session, with its arms; absent: none.',
+        description: 'Experiments that applied to the session, with their arms. Omitted if there were none.',
       }),
     ),
   }),
@@ -87,7 +89,7 @@ const payload = Type.Object({
 export const uspSelection: EventType = {
   name: 'usp.selection',
   title: 'User Selected Perks',
-  description: 'Sent when a user’s perks are confirmed, with what was picked.',
+  description: 'Sent when a user confirms a selection of perks. Contains the selected offers.',
   payload,
   sample: buildSample,
 };

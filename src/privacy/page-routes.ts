@@ -15,13 +15,13 @@ import { renderPrivacyPage, rules } from './page.ts';
 
 const schema = {
   operationId: 'openPrivacyPage',
-  summary: 'Privacy page',
-  description: 'The privacy page for users, where the publisher has none of its own.',
+  summary: 'Get the privacy page',
+  description: 'Returns the privacy page of a publisher that has none of its own.',
   tags: ['Offers'],
   security: [],
   params: Type.Object({ sdkId: Type.String() }),
   response: {
-    200: { description: 'The page.', content: { 'text/html': { schema: Type.String() } } },
+    200: { description: 'HTML page.', content: { 'text/html': { schema: Type.String() } } },
     ...errorAnswers(404, 503),
   },
 };

@@ -21,18 +21,18 @@ const defaultLimit = 50;
 
 const userBody = Type.Object(
   {
-    pub_user_id: textOrNumber(256, 'Your id of the user. Exactly one of the four fields is required.'),
-    ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named.'),
+    pub_user_id: textOrNumber(256, "Publisher's id of the user. Exactly one of the four fields is required."),
+    ad_fp: textOrNumber(256, "Id of the user's device or browser, as in fetches."),
     email: Type.Optional(
       Type.String({
         maxLength: 254,
-        description: 'E-mail address: memberships of audiences by its hash, and e-mails with perks to it.',
+        description: 'E-mail address. Selects audience memberships by its hash, and perk messages to the address.',
       }),
     ),
     email_sha256: Type.Optional(
       Type.String({
         maxLength: 64,
-        description: 'SHA-256 of the address in lower case: memberships of audiences by this hash.',
+        description: 'SHA-256 hash of the lower-case e-mail address. Selects audience memberships by this hash.',
       }),
     ),
   },
@@ -43,7 +43,9 @@ const erasureView = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
     status: Type.Union([Type.Literal('pending'), Type.Literal('sweeping'), Type.Literal('done')], {
-      description: 'sweeping: the first sweep is done; a second one follows for requests that were in flight.',
+      description:
+        'State of the erasure. `sweeping`: the first pass is done; a second pass covers requests that were in ' +
+        'flight.',
     }),
     named_by: Type.Union(identifierKinds.map((kind) => Type.Literal(kind))),
     requested_at: Type.String({ format: 'date-time' }),
@@ -57,7 +59,7 @@ const erasureView = Type.Object(
         histories: Type.Integer(),
         memberships: Type.Integer(),
       },
-      { description: 'Rows removed or emptied so far.' },
+      { description: 'Number of rows that were deleted or cleared so far.' },
     ),
   },
   { title: 'Erasure' },
@@ -73,14 +75,15 @@ const erasuresAnswer = Type.Object(
 );
 const exportAnswer = Type.Object({
   message: Type.String(),
-  data: Type.Record(Type.String(), Type.Unknown(), { description: 'Personal data of the user, by kind.' }),
+  data: Type.Record(Type.String(), Type.Unknown(), { description: 'Personal data of the user by kind.' }),
 });
 
 const eraseSchema = {
   operationId: 'eraseUser',
   summary: 'Erase a user',
   description:
-    'Takes at most a minute; the answer names the job. Sessions that begin after the request are not erased.',
+    'Starts a job that takes at most a minute and returns its id. Sessions that begin after the request are not ' +
+    'erased.',
   tags,
   querystring: publisherQuery,
   body: userBody,
@@ -89,8 +92,8 @@ const eraseSchema = {
 
 const deleteUserSchema = {
   operationId: 'deleteUser',
-  summary: 'Erase a user, attributes included',
-  description: 'The same as an erasure of this `pub_user_id`.',
+  summary: 'Erase a user by path',
+  description: 'Same as an erasure of this `pub_user_id`, including attributes.',
   tags: ['Users'],
   params: Type.Object({ pub_user_id: Type.String({ pattern: noNul }) }),
   querystring: publisherQuery,
@@ -99,8 +102,8 @@ const deleteUserSchema = {
 
 const statusSchema = {
   operationId: 'getErasure',
-  summary: 'Progress of an erasure',
-  description: 'Its state, and how many rows were erased.',
+  summary: 'Get the progress of an erasure',
+  description: 'Returns the state of the erasure and the number of erased rows.',
   tags,
   params: Type.Object({ id: Type.String() }),
   querystring: publisherQuery,
@@ -109,16 +112,16 @@ const statusSchema = {
 
 const listSchema = {
   operationId: 'listErasures',
-  summary: 'Erasures, the newest first',
-  description: 'Every request to erase a user, with its state. It does not say who the user was.',
+  summary: 'List erasures',
+  description: 'Returns erasure requests with their state, newest first. The erased users are not identified.',
   tags,
   querystring: Type.Object({
     ...publisherQuery.properties,
     limit: integerParameter(
       { minimum: 1, maximum: 100 },
-      { pattern: '^([1-9]\\d?|100)$', description: `1–100, default ${defaultLimit}.` },
+      { pattern: '^([1-9]\\d?|100)$', description: `Erasures per page, 1 to 100. Defaults to ${defaultLimit}.` },
     ),
-    cursor: Type.Optional(Type.String({ maxLength: 36, description: '`next_cursor` of the page before.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 36, description: '`next_cursor` of the previous page.' })),
   }),
   response: { 200: erasuresAnswer, ...errorAnswers(400, 401, 403, 404) },
 };
@@ -126,7 +129,7 @@ const listSchema = {
 const exportSchema = {
   operationId: 'exportUser',
   summary: 'Export personal data of a user',
-  description: 'Everything that is kept of the user, as JSON. One export of a publisher runs at a time.',
+  description: 'Returns all stored data of the user as JSON. A publisher can run one export at a time.',
   tags,
   querystring: publisherQuery,
   body: userBody,

@@ -118,7 +118,7 @@ export const webhooksOf = ({ events, publicUrl }: Catalogue) =>
               },
             },
           },
-          responses: { 200: { description: 'Delivered: any 2xx.' } },
+          responses: { 200: { description: 'Any 2xx status marks the delivery as delivered.' } },
         },
       },
     ]),

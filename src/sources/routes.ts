@@ -21,23 +21,23 @@ const maxEvents = 1000;
 const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
 
 const sourceView = Type.Object(
-  { ...sourceSettings.properties, has_secret: Type.Boolean({ description: 'Whether calls have to be signed.' }) },
+  { ...sourceSettings.properties, has_secret: Type.Boolean({ description: 'Whether calls must be signed.' }) },
   { title: 'Source' },
 );
 const sourceAnswer = Type.Object({ message: Type.String(), data: sourceView }, { title: 'SourceAnswer' });
 
 const count = (description: string) => Type.Integer({ description });
 const noteFields = {
-  path: Type.String({ description: 'JSON pointer into the event; empty for the whole of it.' }),
+  path: Type.String({ description: 'JSON pointer to the value in the event. Empty for the whole event.' }),
   reason: Type.String({
     description:
-      'A refusal (`no_user`), the result of an effect (`invalid`), or a value that was ignored: `unreadable_time`, ' +
-      '`future_time`, `unknown_currency`, `no_value`, `not_boolean`.',
+      'Reason: a refusal (`no_user`), the result of an effect (`invalid`), or an ignored value ' +
+      '(`unreadable_time`, `future_time`, `unknown_currency`, `no_value`, `not_boolean`).',
   }),
 };
 const problemSchema = Type.Object(
   {
-    index: Type.Integer({ description: 'Place of the event in the call, from 0.' }),
+    index: Type.Integer({ description: 'Index of the event in the call, starting at 0.' }),
     message_id: Type.Union([Type.String(), Type.Null()]),
     ...noteFields,
   },
@@ -47,15 +47,15 @@ const receivedAnswer = Type.Object(
   {
     message: Type.String(),
     data: Type.Object({
-      received: count('Events of the call.'),
-      duplicates: count('Of these, came before: `messageId` tells.'),
-      applied: count('All that they say of a user was taken.'),
-      partly: count('Some of it was.'),
-      ignored: count('Nothing in the settings names what they hold.'),
-      superseded: count('Something newer was said of the same before.'),
-      refused: count('Nothing could be taken.'),
+      received: count('Number of events in the call.'),
+      duplicates: count('Number of events that were received before, with the same `messageId`.'),
+      applied: count('Number of events that were applied completely.'),
+      partly: count('Number of events that were applied in part.'),
+      ignored: count('Number of events that the settings do not use.'),
+      superseded: count('Number of events that are older than stored data.'),
+      refused: count('Number of events that were refused.'),
       problems: Type.Array(problemSchema, {
-        description: 'What was not taken of new events, and why; the first hundred.',
+        description: 'First 100 problems of new events, with their reasons.',
       }),
     }),
   },
@@ -69,16 +69,18 @@ const eventsAnswer = Type.Object(
         {
           message_id: Type.String(),
           received_at: Type.String({ format: 'date-time' }),
-          sent_at: Type.String({ format: 'date-time', description: 'As the event says.' }),
+          sent_at: Type.String({ format: 'date-time', description: 'Time in the event.' }),
           type: Type.String(),
-          name: Type.String({ description: 'Of a track call, or the audience.' }),
-          result: Type.String({ description: 'applied, partly, ignored, superseded or refused.' }),
+          name: Type.String({ description: 'Name of the track call, or of the audience.' }),
+          result: Type.String({ description: 'Result: applied, partly, ignored, superseded or refused.' }),
           refusal: Type.Union([Type.String(), Type.Null()], {
-            description: 'unreadable, no_message_id, no_user or user_is_pii.',
+            description:
+              'Reason for a refusal: unreadable, no_message_id, no_user or user_is_pii. null if the event was ' +
+              'not refused.',
           }),
           effects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String(), result: Type.String() })),
           notes: Type.Array(Type.Object(noteFields), { description: 'Values that were ignored.' }),
-          times: Type.Integer({ description: 'How often it came.' }),
+          times: Type.Integer({ description: 'How many times the event was received.' }),
         },
         { title: 'SourceEvent' },
       ),
@@ -97,8 +99,8 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
 
   const getSchema = {
     operationId: 'getSegmentSource',
-    summary: 'Show what becomes of events of Segment',
-    description: 'The mapping, and whether calls have to be signed; the secret is never shown.',
+    summary: 'Get the settings of a source',
+    description: 'Returns the mapping of events, and whether calls must be signed. The secret is never returned.',
     tags,
     querystring: publisherQuery,
     response: { 200: sourceAnswer, ...errorAnswers(401, 403, 404) },
@@ -111,8 +113,10 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
 
   const putSchema = {
     operationId: 'setSegmentSource',
-    summary: 'Set what becomes of events of Segment',
-    description: 'Replaces the settings; what is left out is empty, but the secret stays. Holds from the next call on.',
+    summary: 'Set the settings of a source',
+    description:
+      'Replaces the settings. Omitted parts become empty, except for the secret. The settings apply from the ' +
+      'next call.',
     tags,
     querystring: publisherQuery,
     body: sourceInput,
@@ -129,8 +133,8 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
 
   const eventsSchema = {
     operationId: 'listSegmentEvents',
-    summary: 'List the latest events of Segment',
-    description: 'The last hundred, and what became of each. Their values are not kept.',
+    summary: 'List the latest events of a source',
+    description: 'Returns the last 100 events with their results. Values of events are not stored.',
     tags,
     querystring: publisherQuery,
     response: { 200: eventsAnswer, ...errorAnswers(401, 403, 404) },
@@ -150,11 +154,11 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
   scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const schema = {
     operationId: 'receiveSegmentEvents',
-    summary: 'Take events of Segment or RudderStack',
+    summary: 'Receive events from Segment or RudderStack',
     description:
-      '`identify`, `track` and `group` calls as both send them, alone, as a list or as `batch`, and memberships as ' +
-      'audiences of Segment send them. Each is taken once by its `messageId`, and what comes late undoes nothing ' +
-      'newer. Where the source has a secret, `x-signature` must be the HMAC-SHA1 of the body.',
+      'Accepts `identify`, `track` and `group` calls, single, as a list or as `batch`, and membership changes of ' +
+      'Segment audiences. Each event is processed once by its `messageId`. A late event does not overwrite newer ' +
+      'data. If the source has a secret, `x-signature` must be the HMAC-SHA1 of the body.',
     tags,
     querystring: publisherQuery,
     headers: Type.Object({ 'x-signature': Type.Optional(Type.String()) }),

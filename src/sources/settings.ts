@@ -21,7 +21,9 @@ const outcome = Type.Object(
     name: { ...attributeName, description: 'Name of the outcome.' },
     value: Type.Optional({
       ...nameText,
-      description: 'The property with its value, such as `revenue`; absent: 1. `currency` is read with it.',
+      description:
+        'Property that contains the value, such as `revenue`. Its currency is read from `currency`. Defaults to ' +
+        'a value of 1.',
     }),
   },
   { title: 'OutcomeOfEvent', additionalProperties: false },
@@ -33,17 +35,20 @@ const record = <Value extends typeof attributeName | typeof outcome>(value: Valu
 /** Mapping of events to effects (docs/reference/users-and-privacy.md#sources). Everything else is ignored. */
 export const sourceSettings = Type.Object(
   {
-    traits: record(attributeName, 'Of `identify`: trait → attribute.'),
-    group_traits: record(attributeName, 'Of `group`: trait, or `groupId` → attribute of the user.'),
-    events: record(outcome, 'Of `track`: name of the event → outcome.'),
+    traits: record(attributeName, 'Traits of `identify` calls, with the attribute that each sets.'),
+    group_traits: record(
+      attributeName,
+      'Traits of `group` calls, or `groupId`, with the user attribute that each sets.',
+    ),
+    events: record(outcome, 'Names of `track` events, with the outcome that each records.'),
     audiences: record(
       audienceKey as typeof attributeName,
-      'Trait that is true for members, or key of an audience of the source → key of a list here. ' +
-        'Audiences of Segment that it does not name keep their keys, with hyphens for underscores.',
+      'Audiences by trait (true for members) or by audience key of the source, with the key of the list to ' +
+        'maintain. Segment audiences that are not mapped keep their keys, with hyphens instead of underscores.',
     ),
     create_audiences: Type.Boolean({
       default: true,
-      description: 'Whether an audience of the source that is unknown here becomes a list.',
+      description: 'Whether to create a list for an unknown audience of the source.',
     }),
   },
   { title: 'SourceSettings', additionalProperties: false },
@@ -55,7 +60,7 @@ export const sourceInput = Type.Object(
     ...sourceSettings.properties,
     secret: Type.Optional(
       Type.Union([Type.String({ minLength: 8, maxLength: 200, pattern: '^[^\\u0000]*$' }), Type.Null()], {
-        description: 'The shared secret that `x-signature` is made with; absent: stays as it is; null: none.',
+        description: 'Shared secret that signs `x-signature`. If omitted, the stored secret stays. null removes it.',
       }),
     ),
   },

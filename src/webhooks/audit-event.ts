@@ -18,25 +18,35 @@ const payloadOf = ({ publisher_id: _publisher, ...entry }: AuditEntry): Buffer =
 export const auditRecorded: EventType = {
   name: event,
   title: 'Audit log entry',
-  description: 'Sent for each entry of the audit log: who changed what.',
+  description: 'Sent for each entry of the audit log.',
   isOperational: true,
   isNamedOnly: true,
   payload: Type.Object({
     event: Type.Literal(event),
     timestamp: Type.String({ format: 'date-time' }),
-    number: Type.Integer({ minimum: 1, description: 'Place in the log of the publisher, from 1, without gaps.' }),
+    number: Type.Integer({
+      minimum: 1,
+      description: "Sequence number in the publisher's log, starting at 1 without gaps.",
+    }),
     at: Type.String({ format: 'date-time' }),
     actor_kind: Type.Union(
       ['key', 'user', 'system'].map((kind) => Type.Literal(kind)),
-      { description: '`system`: a command of the operator, the dispatcher, or the sign-in.' },
+      {
+        description:
+          'Type of the actor. `system` is an operator command, the webhook dispatcher, or the sign-in process.',
+      },
     ),
-    actor_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Of the key or user; null: of an operator.' }),
-    actor_label: Type.String({ description: 'Name of the key, e-mail address of the user; `Operator`.' }),
-    action: Type.String({ description: 'Such as `create`, `update`, `remove` or `sign_in`.' }),
-    resource: Type.String({ description: 'Kind, such as `offers`.' }),
-    resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),
+    actor_id: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Id of the key or user, or null for operator commands.',
+    }),
+    actor_label: Type.String({ description: 'Name of the key, e-mail address of the user, or `Operator`.' }),
+    action: Type.String({ description: 'Action, such as `create`, `update`, `remove` or `sign_in`.' }),
+    resource: Type.String({ description: 'Type of the resource, such as `offers`.' }),
+    resource_id: Type.String({
+      description: 'Id of the resource: the name of a placement, the e-mail address of a user, or a numeric id.',
+    }),
     changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
-    hash: Type.String({ description: 'Of the entry and of the hash before it: hexadecimal SHA-256.' }),
+    hash: Type.String({ description: 'SHA-256 hash of the entry and the previous hash, in hex.' }),
   }),
   sample: ({ nowMs }) =>
     payloadOf({

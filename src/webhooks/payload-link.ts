@@ -64,11 +64,11 @@ type PayloadDeps = { config: Config; pool: pg.Pool; dbHealth: DatabaseHealth; no
 export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PayloadDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
-  const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };
+  const response = { 200: Type.Unknown({ description: 'Payload, byte for byte.' }), ...errorAnswers(400, 404) };
   const schema = {
     operationId: 'getWebhookPayload',
-    summary: 'Fetch a webhook payload by its signed link',
-    description: 'Where `payload_url` of a GET webhook leads. The link is good for 72 hours and needs no key.',
+    summary: 'Get a webhook payload by signed link',
+    description: 'Target of `payload_url` in GET webhooks. The link is valid for 72 hours and requires no key.',
     tags: ['Webhooks'],
     security: [],
     querystring,

@@ -16,16 +16,22 @@ const maxListed = 1000;
 
 /** Fields that restrict a key beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
 export const restrictionFields = {
-  read_only: flag(false, 'It changes nothing: `GET`, and the calls that only ask. No offers are fetched with it.'),
+  read_only: flag(
+    false,
+    'Whether the key can only read: `GET` requests, and calls that change nothing, such as explanations. A ' +
+      "read-only key can't fetch offers.",
+  ),
   allowed_addresses: orNull(Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: maxNets }), {
     default: null,
     description:
-      'Addresses and nets, IPv4 and IPv6, from which alone it may be used, such as 203.0.113.7 or 2001:db8::/32. ' +
-      'null: from anywhere.',
+      'IPv4 and IPv6 addresses and CIDR ranges that may use the key, such as 203.0.113.7 or 2001:db8::/32. null ' +
+      'allows every address.',
   }),
   campaigns: orNull(Type.Array(idSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }), {
     default: null,
-    description: 'Ids of the campaigns that alone it sees and touches, with their offers and creatives.',
+    description:
+      'Ids of the campaigns that the key is limited to, including their offers and creatives. null allows all ' +
+      'campaigns.',
   }),
   placements: orNull(
     Type.Array(Type.String({ minLength: 1, maxLength: maxPlacementLength, pattern: noNul }), {
@@ -33,7 +39,12 @@ export const restrictionFields = {
       maxItems: 200,
       uniqueItems: true,
     }),
-    { default: null, description: 'Names of the placements that alone it sees and touches, and fetches for.' },
+    {
+      default: null,
+      description:
+        'Names of the placements that the key is limited to, for management calls and fetches. null allows all ' +
+        'placements.',
+    },
   ),
 };
 

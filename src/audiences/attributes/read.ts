@@ -16,12 +16,15 @@ const maxDetails = 20;
 
 const attributesBody = Type.Record(Type.String(), Type.Unknown(), {
   description:
-    `By name, of 1 to 64 characters of A–Z a–z 0–9 _ . -: a text of at most ${maxAttributeLength} characters, a ` +
-    `number or a boolean; null removes it. A user has at most ${maxAttributes}, each of which keeps its type.`,
+    'Attributes by name. Names have 1 to 64 characters of A–Z a–z 0–9 _ . -. Values are strings of up to ' +
+    `${maxAttributeLength} characters, numbers or booleans; null removes the attribute. A user has at most ` +
+    `${maxAttributes} attributes, and the type of an attribute cannot change.`,
 });
 const expiresAt = Type.Optional(
   Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
-    description: 'When the attributes of this call end, as an RFC 3339 time in the future; null, absent: never.',
+    description:
+      'Expiry of the attributes in this call, as a future RFC 3339 time. Without it, or with null, they never ' +
+      'expire.',
   }),
 );
 

@@ -29,14 +29,17 @@ const userView = Type.Object(
     pub_user_id: Type.String(),
     attributes: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
     expires_at: Type.Record(Type.String(), Type.String({ format: 'date-time' }), {
-      description: 'By name: when the attribute ends. Those without an end are not named.',
+      description: 'Expiry by attribute name. Attributes that never expire are omitted.',
     }),
   },
   { title: 'UserAttributes' },
 );
 const userAnswer = Type.Object({ message: Type.String(), data: userView }, { title: 'UserAttributesAnswer' });
 const usersAnswer = Type.Object(
-  { message: Type.String(), data: Type.Object({ users: Type.Integer({ description: 'How many were named.' }) }) },
+  {
+    message: Type.String(),
+    data: Type.Object({ users: Type.Integer({ description: 'Number of users in the request.' }) }),
+  },
   { title: 'UserAttributesBatchAnswer' },
 );
 
@@ -78,8 +81,9 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
     operationId: 'setUserAttributes',
     summary: 'Set attributes of a user',
     description:
-      'Those that the body does not name stay; null removes one. Served from the next fetch on that names the user, ' +
-      'in conditions, ranking and macros like custom keys of the request, which win where both exist.',
+      'Sets or removes attributes; null removes one. Attributes that are not in the body stay unchanged. They ' +
+      "apply from the user's next fetch, in conditions, ranking and macros. Custom attributes of the fetch take " +
+      'precedence over stored ones.',
     tags,
     params,
     querystring: publisherQuery,
@@ -95,7 +99,8 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
   const postSchema = {
     operationId: 'setUsersAttributes',
     summary: 'Set attributes of up to 1,000 users',
-    description: 'Each as with `PUT`, in the order of the list. All are saved, or none is.',
+    description:
+      'Sets attributes of each user as `PUT` does, in the order of the list. Either all changes are saved or none.',
     tags,
     querystring: publisherQuery,
     body: usersBody,
@@ -115,8 +120,8 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
 
   const getSchema = {
     operationId: 'getUserAttributes',
-    summary: 'Show the attributes of a user',
-    description: 'With when each of them ends.',
+    summary: 'Get the attributes of a user',
+    description: 'Returns the stored attributes and their expiry times.',
     tags,
     params,
     querystring: publisherQuery,

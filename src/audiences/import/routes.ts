@@ -19,14 +19,14 @@ const importView = Type.Object(
     id: Type.String({ format: 'uuid' }),
     state: Type.Union(
       ['reading', 'adding', 'done', 'failed'].map((state) => Type.Literal(state)),
-      { description: 'failed: nothing was added; send the file again.' },
+      { description: 'State of the import. If it failed, no members were added; send the file again.' },
     ),
     started_at: Type.String({ format: 'date-time' }),
-    rows: Type.Integer({ description: 'Rows read so far.' }),
-    bad: Type.Integer({ description: 'Rows of these that name nobody, and were passed over.' }),
-    added: Type.Integer({ description: 'Users who were no members before.' }),
+    rows: Type.Integer({ description: 'Number of rows read so far.' }),
+    bad: Type.Integer({ description: 'Number of rows that were skipped because they contain no valid user.' }),
+    added: Type.Integer({ description: 'Number of users who were not members before.' }),
     errors: Type.Array(Type.Object({ line: Type.Integer(), message: Type.String() }), {
-      description: 'The first hundred bad rows.',
+      description: 'The first 100 invalid rows.',
     }),
   },
   { title: 'AudienceImport' },
@@ -35,7 +35,7 @@ const importResult = Type.Composite(
   [
     importView,
     Type.Object({
-      duplicates: Type.Integer({ description: 'Rows of users who are named before in the file.' }),
+      duplicates: Type.Integer({ description: 'Number of rows that repeat a user of the file.' }),
       warnings: Type.Array(fileWarning),
     }),
   ],
@@ -68,18 +68,17 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
       operationId: 'importAudienceMembers',
       summary: 'Add members from a CSV file',
       description:
-        'A header names the column with the ids (`id`, `user_id`, `customer_id` …) or the hashes ' +
-        '(`sha256_email`), and `expires_at` when memberships end; a file with one column needs none. ' +
-        '`?dry_run=true` shows how the file is ' +
-        'read. If more than 1 % of the rows are refused, nothing is loaded unless `?partial=true` is given. All ' +
-        'others become members in one moment, or none: an import that fails is sent again. ' +
-        'Send files larger than 1 GB, or ' +
-        'slower than 30 seconds, in several calls, or compressed by gzip.',
+        'Reads user ids from a column such as `id`, `user_id` or `customer_id`, or hashes from `sha256_email`, ' +
+        'and optional expiry times from `expires_at`. A file with one column needs no header. `?dry_run=true` ' +
+        'shows how the file is read. If more than 1 % of the rows are invalid, nothing is loaded unless ' +
+        '`?partial=true` is set. All valid rows take effect at the same moment. If an import fails, send the ' +
+        'file again. Split files that are larger than 1 GB or take longer than 30 seconds to send, or compress ' +
+        'them with gzip.',
       tags,
       params,
       querystring: importQuery,
       consumes: ['text/csv'],
-      body: Type.String({ description: 'Lines.' }),
+      body: Type.String({ description: 'CSV file.' }),
       response: { 200: importAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
     };
     for (const path of ['/manage/v1/audiences/:key/import', '/manage/v1/audiences/:key/members/import']) {
@@ -99,8 +98,8 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
 
   const listSchema = {
     operationId: 'listAudienceImports',
-    summary: 'Imports of an audience, with their progress',
-    description: 'The latest twenty of the last thirty days, the newest first.',
+    summary: 'List the imports of an audience',
+    description: 'Returns the 20 latest imports of the last 30 days with their progress, newest first.',
     tags,
     params,
     querystring: publisherQuery,

@@ -23,9 +23,10 @@ const list = (description: string) =>
     Type.Array(Type.Union([Type.String({ maxLength: 256 }), exactNumber]), { maxItems: maxMembers, description }),
   );
 const membersFields = {
-  ids: list('`pub_user_id`s.'),
+  ids: list('User ids (`pub_user_id`).'),
   sha256_emails: list(
-    'SHA-256 of e-mail addresses in lower case without blanks, as 64 hex digits: `email_sha256` of fetches.',
+    'SHA-256 hashes of e-mail addresses, as 64 hex digits (`email_sha256` in fetches). Trim the address and ' +
+      'convert it to lower case before hashing.',
   ),
 };
 const removeBody = Type.Object(membersFields, { title: 'AudienceMembers', additionalProperties: false });
@@ -34,7 +35,8 @@ const addBody = Type.Object(
     ...membersFields,
     expires_at: Type.Optional(
       Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
-        description: 'When these memberships end, as an RFC 3339 time in the future; null, absent: never.',
+        description:
+          'Expiry of the memberships as a future RFC 3339 time. Without it, or with null, they never expire.',
       }),
     ),
   },
@@ -67,13 +69,15 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
   const putSchema = {
     operationId: 'addAudienceMembers',
     summary: 'Add members to an audience',
-    description: 'Up to 10,000, all or none. Effective from the next fetch on. Those that are members get the new end.',
+    description:
+      'Adds up to 10,000 users, all or none. They are members from the next fetch. Existing members get the new ' +
+      'expiry.',
     tags: ['Audiences'],
     params,
     querystring: publisherQuery,
     body: addBody,
     response: {
-      200: answer('MembersAddedAnswer', 'added', 'How many were no members.'),
+      200: answer('MembersAddedAnswer', 'added', 'Number of users who were not members before.'),
       ...errorAnswers(400, 401, 403, 404),
     },
   };
@@ -95,13 +99,13 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
   const deleteSchema = {
     operationId: 'removeAudienceMembers',
     summary: 'Remove members from an audience',
-    description: 'Up to 10,000. Those that are no members are passed over.',
+    description: 'Removes up to 10,000 users. Users who are not members are ignored.',
     tags: ['Audiences'],
     params,
     querystring: publisherQuery,
     body: removeBody,
     response: {
-      200: answer('MembersRemovedAnswer', 'removed', 'How many were members.'),
+      200: answer('MembersRemovedAnswer', 'removed', 'Number of users who were members.'),
       ...errorAnswers(400, 401, 403, 404),
     },
   };

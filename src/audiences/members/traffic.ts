@@ -57,9 +57,9 @@ const answer = Type.Object(
       key: Type.String(),
       share: orNull(Type.Number(), {
         title: 'TrafficShare',
-        description: 'Part of the sessions whose users are in it now, 0 to 1; null: there was no session.',
+        description: 'Share of the sessions whose user is now a member, from 0 to 1; null if there were no sessions.',
       }),
-      sessions: Type.Integer({ description: 'How many were looked at.' }),
+      sessions: Type.Integer({ description: 'Number of sessions in the sample.' }),
     }),
   },
   { title: 'AudienceTrafficAnswer' },
@@ -71,8 +71,8 @@ type Members = { http: ManagementHttp; userKeys: UserKeys };
 export async function trafficRoutes(app: App, { http, userKeys }: Members): Promise<void> {
   const schema = {
     operationId: 'getAudienceTraffic',
-    summary: "An audience's share of traffic",
-    description: 'Of the sessions of the last 7 days, or of a random sample of about 10,000 where there are more.',
+    summary: "Get an audience's share of traffic",
+    description: 'Based on all sessions of the last 7 days, or on a random sample of about 10,000.',
     tags: ['Audiences'],
     params,
     querystring: publisherQuery,

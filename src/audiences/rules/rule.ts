@@ -19,26 +19,34 @@ export const ruleSchema = Type.Object(
   {
     event: orOwnKind(
       askedKinds,
-      'What users did: saw an offer (impression), clicked, selected a perk, converted and so on, or had an outcome ' +
-        'of the publisher.',
+      'Event to count: an impression, click, selection, conversion and so on, or an outcome that the publisher ' +
+        'reports.',
     ),
     outcome: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'Of conversions and outcomes: only those of this name.',
+        description: 'Name of the conversion or outcome. Allowed only for these events.',
       }),
     ),
-    times: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'At least this often; default 1.' })),
-    within_days: Type.Integer({ minimum: 1, maximum: maxDays, description: 'Within so many days.' }),
+    times: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, description: 'Minimum number of events. Defaults to 1.' }),
+    ),
+    within_days: Type.Integer({
+      minimum: 1,
+      maximum: maxDays,
+      description: 'Period in days in which the events must have happened.',
+    }),
     campaign_id: Type.Optional(idSchema),
     advertiser_id: Type.Optional(idSchema),
-    category: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Of the campaign.' })),
+    category: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Category of the campaign.' })),
     audience: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'Key of another audience: only who is in it when what they did is taken in.',
+        description:
+          'Key of another audience. Only events of its members count; membership is checked when an event is ' +
+          'processed.',
       }),
     ),
   },

@@ -24,7 +24,11 @@ const inTurn = createLimiter({
 });
 
 const body = Type.Object(
-  { url: text(maxUrlLength, { description: 'A woff2 file: https, up to 512 kB, open to all sites by CORS.' }) },
+  {
+    url: text(maxUrlLength, {
+      description: 'URL of a woff2 file (https, up to 512 kB). The server must allow all origins (CORS).',
+    }),
+  },
   { title: 'FontToMeasure', additionalProperties: false },
 );
 
@@ -55,8 +59,8 @@ export function fontRoutes(
     operationId: 'measureFont',
     summary: 'Measure a font',
     description:
-      'Reads a woff2 file and says its name, weights and measures: members of `appearance.web_font` of a theme. ' +
-      'Nothing is stored.',
+      'Reads a woff2 file and returns its name, weights and metrics in the format of `appearance.web_font` of a ' +
+      'theme. Nothing is stored.',
     tags: ['Themes'],
     querystring: publisherQuery,
     body,

@@ -21,7 +21,9 @@ export const imageQuery = Type.Object({
   aspect_ratio: Type.Optional(
     Type.String({
       pattern: '^([1-9][0-9]?|100):([1-9][0-9]?|100)$',
-      description: 'Width by height such as `16:9`, each 1 to 100: the picture is cropped to it, centred.',
+      description:
+        'Width to height, such as `16:9`, each from 1 to 100. The image is cropped to this ratio around its ' +
+        'centre.',
     }),
   ),
 });

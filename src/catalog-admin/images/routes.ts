@@ -25,10 +25,10 @@ const cacheStatus: Record<Source, string> = {
 
 const answers = {
   200: {
-    description: 'The picture; its type is negotiated by `Accept`.',
+    description: 'Image in the format that `Accept` prefers.',
     content: { 'image/*': { schema: Type.String({ format: 'binary' }) } },
   },
-  304: { description: 'The client has it.' },
+  304: { description: 'The cached image is current.' },
   ...errorAnswers(400, 404, 422),
 };
 
@@ -38,12 +38,15 @@ const answers = {
  */
 export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
   const images = await createImages(deps);
-  const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
+  const params = Type.Object({
+    file: Type.String({ description: 'Id of the creative with a file extension, such as `12.png`.' }),
+  });
   const schema = {
     operationId: 'getPicture',
-    summary: 'Picture of a creative',
+    summary: 'Get the image of a creative',
     description:
-      'In the type that `Accept` prefers: AVIF, WebP, or that of the original. One side alone keeps the ratio.',
+      'Returns AVIF, WebP or the original format, depending on `Accept`. If only `width` or `height` is set, the ' +
+      'aspect ratio is kept.',
     tags: ['Images'],
     security: [],
     params,

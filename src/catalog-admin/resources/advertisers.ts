@@ -12,9 +12,15 @@ export const advertisers: Resource = {
   permission: 'offers/management',
   input: Type.Object(
     {
-      name: nameField('Shown with every offer.'),
-      trusted: flag(false, 'Drafts of its accounts are approved by themselves; set with `offers/approval`.'),
-      own_events: ownEventsField('Names of events of its own: each of its offers has a beacon for each of them.'),
+      name: nameField('Name that is shown with every offer.'),
+      trusted: flag(
+        false,
+        "Whether drafts of this advertiser's accounts are approved automatically. Requires the permission " +
+          '`offers/approval`.',
+      ),
+      own_events: ownEventsField(
+        "Names of the advertiser's own events. Each of its offers gets a beacon for each of them.",
+      ),
     },
     { additionalProperties: false },
   ),

@@ -56,71 +56,87 @@ export const campaigns: Resource = {
         default: [],
       }),
       active: flag(true),
-      priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
-      weight: weight('Where no offer of the same priority pays, higher is shown first.'),
+      priority: Type.Integer({
+        minimum: 0,
+        maximum: 10_000,
+        default: 100,
+        description: 'Lower numbers are shown first.',
+      }),
+      weight: weight('Higher weights are shown first if no offer of the same priority pays.'),
       ranking: Type.Union([Type.Literal('learned'), Type.Literal('fixed')], {
         default: 'learned',
         description:
-          'learned: by expected revenue, as far as anything pays. fixed: by weight alone, before learned campaigns ' +
-          'of the same priority.',
+          '`learned` ranks by expected revenue, and by weight if no offer pays. `fixed` ranks by weight only, ' +
+          'before learned campaigns of the same priority.',
       }),
       is_product: flag(false),
-      is_loyalty: flag(false, 'May be used as an incentive.'),
+      is_loyalty: flag(false, 'Whether the offers can be incentive offers.'),
       offer_description: text(campaignLimits.offer_description, { default: '' }),
       landing_url: httpsUrl(
-        `May hold macros after the host: ${landingMacros.map((name) => `\`{${name}}\``).join(', ')}.`,
+        'Landing page URL. After the host it can contain macros: ' +
+          `${landingMacros.map((name) => `\`{${name}}\``).join(', ')}.`,
       ),
       click_id_param: Type.String({
         pattern: '^[A-Za-z0-9_.-]{1,64}$',
         [problem]: 'must be 1 to 64 letters, digits, dots, hyphens or underscores',
         default: 'click_id',
-        description: 'Query parameter of the landing page that gets the click id.',
+        description: 'Query parameter of the landing page that receives the click id.',
       }),
       opt_out_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
         default: null,
-        description: 'How long a “no thanks” keeps the campaign away from a user; null: for good.',
+        description: 'Days for which the campaign is hidden from a user after "no thanks"; null hides it permanently.',
       }),
       payout_kind: Type.Union(
         payoutKinds.map((kind) => Type.Literal(kind)),
-        { default: 'cpc', description: 'Paid for a click, an action, 1,000 impressions, or a share of the sale.' },
+        {
+          default: 'cpc',
+          description:
+            'What is paid for: `cpc` a click, `cpa` an action, `cpm` 1,000 impressions, `cps` a share of the sale.',
+        },
       ),
       payout_amount: Type.Number({
         minimum: 0,
         maximum: 1_000_000,
         default: 0,
-        description: 'Money; with `cps`, percent of the sale.',
+        description: 'Amount in `payout_currency`; for `cps`, percent of the sale.',
       }),
       payout_currency: Type.String({
         pattern: '^[A-Z]{3}$',
         [problem]: 'must be a currency code such as USD',
         default: 'USD',
-        description: 'ISO 4217. Cannot be changed once money is booked: create another campaign for another currency.',
+        description:
+          'ISO 4217 code. It cannot be changed after revenue has been booked; create another campaign instead.',
       }),
       overspend_percent: Type.Integer({
         minimum: 0,
         maximum: 100,
         default: 0,
-        description: 'How far what is booked may go beyond a budget, by events that come late.',
+        description: 'Percentage by which late events may exceed a budget.',
       }),
       goal: orNull(campaignGoal, {
         title: 'Goal',
         default: null,
-        description: 'What it is to deliver by a time, before revenue as far as needed; null: nothing.',
+        description:
+          'Number of events to deliver by a deadline. It takes priority over revenue if the campaign falls ' +
+          'behind. null for no goal.',
       }),
       rules: Type.Object(campaignRules.properties, {
         title: 'CampaignRules',
         additionalProperties: false,
         default: {},
-        description: 'Who sees the campaign, when and how often.',
+        description: 'Targeting, schedule, caps and other delivery rules.',
       }),
     },
     { additionalProperties: false },
   ),
   readOnly: {
-    activated_at: orNull(timestamp(), { title: 'ActivatedAt', description: 'When it was first active; null: never.' }),
+    activated_at: orNull(timestamp(), {
+      title: 'ActivatedAt',
+      description: 'Time of the first activation, or null if the campaign was never active.',
+    }),
     goal_since: orNull(timestamp(), {
       title: 'GoalSince',
-      description: 'Since when deliveries count for the goal: when it was set, or its metric; null: there is none.',
+      description: 'Start of counting for the goal: when the goal was set or its metric changed. null without a goal.',
     }),
     ...stopFields,
     ...stamps,

@@ -26,21 +26,21 @@ const tags = ['Publishers'];
 const params = Type.Object({ id: Type.String() });
 const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
 const effectFields = {
-  changed: share('Share of the decisions that would have shown something else.'),
-  emptied: share('Share of those that would have shown nothing.'),
+  changed: share('Share of the sampled decisions that would have been different.'),
+  emptied: share('Share of the sampled decisions that would have returned no offers.'),
   revenue: Type.Array(Type.Object({ currency: Type.String(), amount: Type.Number() }), {
     description:
-      'Change of the revenue that was booked in these days, by currency: booked revenue times the relative change of ' +
-      'what is expected. A loss is never more than what was booked.',
+      'Estimated change of the booked revenue in the period, by currency: booked revenue times the relative ' +
+      'change of expected revenue. A loss never exceeds the booked revenue.',
   }),
   is_enough: Type.Boolean({
-    description: 'Whether there is enough data for amounts in all currencies; else some are missing in `revenue`.',
+    description: 'Whether the data is sufficient in all currencies. If false, amounts are missing in `revenue`.',
   }),
 };
 const sampleFields = {
-  days: Type.Integer({ description: 'How far back decisions are looked at.' }),
-  sessions: Type.Integer({ description: 'How many there were, about.' }),
-  sampled: Type.Integer({ description: 'How many of them, chosen by chance, were made again.' }),
+  days: Type.Integer({ description: 'Length of the period, in days.' }),
+  sessions: Type.Integer({ description: 'Approximate number of sessions in the period.' }),
+  sampled: Type.Integer({ description: 'Number of randomly chosen decisions that were repeated.' }),
 };
 const effectView = Type.Object({ ...sampleFields, ...effectFields }, { title: 'ControlsEffect' });
 const ruleCost = Type.Object(
@@ -49,7 +49,7 @@ const ruleCost = Type.Object(
     value: Type.String(),
     placement: Type.Union([Type.String(), Type.Null()], {
       title: 'ControlsRulePlacement',
-      description: 'null: it holds at all of them.',
+      description: 'Placement that the rule applies to, or null for all placements.',
     }),
     ...effectFields,
   },
@@ -59,9 +59,9 @@ const costView = Type.Object(
   {
     ...sampleFields,
     rules: Type.Array(ruleCost, {
-      description: 'What would have been without each rule that was in force; 0 where it made no difference.',
+      description: 'Estimated effect of removing each active rule. 0 means no difference.',
     }),
-    rest: Type.Integer({ description: 'Rules that were not looked at, of more than a hundred.' }),
+    rest: Type.Integer({ description: 'Number of rules that were not evaluated. At most 100 are.' }),
   },
   { title: 'ControlsCost' },
 );
@@ -82,8 +82,8 @@ export function controlsRoutes(
 
   const getSchema = {
     operationId: 'getControls',
-    summary: "Show a publisher's block rules",
-    description: 'What it never shows, what it keeps apart, and its floors. With an ETag.',
+    summary: "Get a publisher's block rules",
+    description: 'Returns blocked, allowed and separated offers, and revenue floors, with an ETag.',
     tags,
     params,
     querystring: publisherQuery,
@@ -102,13 +102,13 @@ export function controlsRoutes(
     operationId: 'setControls',
     summary: "Set a publisher's block rules",
     description:
-      'Replaces all of them; what is left out is empty. Effective in every process within about a second. `warnings` ' +
-      'says where they block every offer; `dry_run=true` only checks, and says what they would block, and what share ' +
-      'of the answers of the last days they would change (`effect`).',
+      'Replaces all block rules; omitted parts become empty. The rules take effect in all processes within about ' +
+      'a second. `warnings` lists the placements at which every offer is blocked. `dry_run=true` saves nothing ' +
+      'and returns what the rules would block, and in `effect` the share of recent responses that would change.',
     tags,
     params,
     querystring: Type.Object({
-      dry_run: booleanParameter('`true`: nothing is saved.'),
+      dry_run: booleanParameter('`true` saves nothing.'),
       publisher_id: publisherIdParameter,
     }),
     headers: ifMatch,
@@ -142,8 +142,8 @@ type Cost = { find: (id: number) => Publisher | undefined; extensions: PageExten
 function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): void {
   const costSchema = {
     operationId: 'getControlsCost',
-    summary: 'Show what each block rule costs',
-    description: 'Decisions of the last seven days, chosen by chance, are made again without each rule.',
+    summary: 'Get the cost of each block rule',
+    description: 'Repeats a random sample of decisions of the last 7 days without each rule.',
     tags,
     params,
     querystring: publisherQuery,

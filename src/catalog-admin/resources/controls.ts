@@ -25,17 +25,21 @@ const name = Type.String({ minLength: 1, maxLength });
 
 const blockedInput = Type.Object(
   {
-    categories: list(name, 'Categories of campaigns: names, or codes of the IAB content taxonomy such as `iab:211`.'),
+    categories: list(name, 'Categories of campaigns: names, or IAB content taxonomy codes such as `iab:211`.'),
     brands: list(name, 'Names of advertisers.'),
-    advertisers: list(idSchema, 'Ids.'),
-    domains: list(name, 'Domains of landing pages, with their subdomains.'),
+    advertisers: list(idSchema, 'Ids of advertisers.'),
+    domains: list(name, 'Domains of landing pages, including subdomains.'),
     offers: list(idSchema, 'Ids.'),
-    words: list(name, 'Words and phrases in texts of offers, found whole; in scripts without blanks anywhere.'),
+    words: list(
+      name,
+      'Words and phrases in offer texts. They match whole words, or any part of the text in scripts without ' +
+        'spaces.',
+    ),
   },
   {
     title: 'BlockedOffers',
     additionalProperties: false,
-    description: 'Never shown. Upper and lower case are the same.',
+    description: 'Offers that are never shown. Matching ignores case.',
   },
 );
 
@@ -43,13 +47,15 @@ const allowedInput = Type.Object(
   {
     categories: list(name, 'Categories of campaigns, as in `blocked`.'),
     brands: list(name, 'Names of advertisers.'),
-    advertisers: list(idSchema, 'Ids.'),
-    domains: list(name, 'Domains of landing pages, with their subdomains.'),
+    advertisers: list(idSchema, 'Ids of advertisers.'),
+    domains: list(name, 'Domains of landing pages, including subdomains.'),
   },
   {
     title: 'AllowedOffers',
     additionalProperties: false,
-    description: 'Of each list that has entries, an offer must match one to be shown; empty: all are.',
+    description:
+      'Offers that are allowed exclusively. An offer must match every list that is not empty. If all lists are ' +
+      'empty, all offers are allowed.',
   },
 );
 
@@ -60,15 +66,19 @@ const someAllowed = Type.Partial(allowedInput, { title: 'AllowedOffers', ...part
 const ofPlacements = <Lists extends TSchema>(lists: Lists) =>
   Type.Record(Type.String(), lists, {
     maxProperties: maxPlacements,
-    description: 'By placement: what is blocked and allowed there alone, beside what is at all of them.',
+    description: 'Additional rules by placement.',
   });
 
 const separateInput = Type.Object(
   {
-    categories: Type.Boolean({ default: false, description: 'Not two offers of a category in one answer.' }),
+    categories: Type.Boolean({
+      default: false,
+      description: 'Whether a response contains at most one offer per category.',
+    }),
     competitors: list(
       Type.Union([idSchema, name]),
-      'Competitors of the publisher, never shown: ids or names of advertisers, or domains of landing pages.',
+      'Competitors of the publisher, which are never shown: ids or names of advertisers, or domains of landing ' +
+        'pages.',
     ),
   },
   { title: 'SeparatedOffers', additionalProperties: false },
@@ -76,7 +86,7 @@ const separateInput = Type.Object(
 
 const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1_000_000 }), {
   maxProperties: maxEntries,
-  description: 'By placement: the least expected revenue of 1,000 impressions for an offer to be shown.',
+  description: 'Minimum expected revenue per 1,000 impressions, by placement. Offers below it are not shown.',
 });
 
 /** Input schema of the rules. Every part is optional at any depth and empty if left out. */
@@ -108,7 +118,9 @@ export const controlsView = Type.Object(
     floors: floorsInput,
     offers: Type.Object(
       { total: Type.Integer(), blocked: Type.Integer() },
-      { description: 'Active offers provisioned to the publisher, and how many of them are blocked.' },
+      {
+        description: 'Number of active offers that are provisioned to the publisher, and how many of them are blocked.',
+      },
     ),
   },
   { title: 'Controls' },

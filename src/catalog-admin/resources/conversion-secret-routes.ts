@@ -19,7 +19,7 @@ const created = Type.Object({
   message: Type.String(),
   data: Type.Object({
     advertiser_id: Type.Integer(),
-    secret: Type.String({ description: '`cs_…`; shown only in this answer.' }),
+    secret: Type.String({ description: 'Secret (`cs_…`). It is shown only in this response.' }),
   }),
 });
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
@@ -34,7 +34,8 @@ export async function conversionSecretRoutes(app: App, http: ManagementHttp): Pr
     operationId: 'createConversionSecret',
     summary: 'Create a conversion secret',
     description:
-      'From then on every report of this advertiser must be signed with it. An earlier secret is invalid at once.',
+      'Conversion reports of this advertiser must be signed with the secret from now on. A previous secret ' +
+      'becomes invalid immediately.',
     tags,
     params,
     querystring: publisherQuery,
@@ -53,7 +54,7 @@ export async function conversionSecretRoutes(app: App, http: ManagementHttp): Pr
   const deleteSchema = {
     operationId: 'removeConversionSecret',
     summary: 'Remove a conversion secret',
-    description: 'From then on reports of this advertiser need no signature.',
+    description: 'Conversion reports of this advertiser no longer need a signature.',
     tags,
     params,
     querystring: publisherQuery,

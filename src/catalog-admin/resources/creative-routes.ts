@@ -27,8 +27,8 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
     operationId: 'createCreative',
     summary: 'Create a creative',
     description:
-      'JSON names the `url` of a picture with its size. `multipart/form-data` uploads one: fields `offer_id`, ' +
-      `\`creative_type\`, \`is_primary\`, \`language\`, and ${pictureLimits}.`,
+      'References an image by `url` and size (JSON), or uploads one (`multipart/form-data`) with the fields ' +
+      `\`offer_id\`, \`creative_type\`, \`is_primary\`, \`language\`, and ${pictureLimits}.`,
     tags: ['Creatives'],
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,

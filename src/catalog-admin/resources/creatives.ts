@@ -18,7 +18,7 @@ import type { ImageStore } from '../images/image-store.ts';
 import { saveOriginal, type Upload } from '../images.ts';
 
 const ofPicture = ['url', 'type', 'width', 'height'] as const;
-const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Pixels.' });
+const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Size in pixels.' });
 
 /** Pictures of offers: uploaded and measured here, or the URL of an external picture with its stated size. */
 export const creatives: Resource = {
@@ -34,13 +34,18 @@ export const creatives: Resource = {
       offer_id: idSchema,
       creative_type: Type.Union([Type.Literal('icon_image'), Type.Literal('offer_image'), Type.Literal('hero_image')], {
         default: 'offer_image',
-        description: 'Icon: square; offer: square; hero: wide.',
+        description: 'Type of the image. Icon and offer images are square; hero images are wide.',
       }),
-      is_primary: flag(false, 'The one shown where there is room for one. The first of an offer becomes it by itself.'),
-      url: orNull(httpsUrl(), { description: 'Of a picture elsewhere; null: it was uploaded, see `path`.' }),
+      is_primary: flag(
+        false,
+        'Whether the image is used where only one fits. The first image of an offer becomes primary automatically.',
+      ),
+      url: orNull(httpsUrl(), { description: 'URL of an external image, or null for an uploaded one (see `path`).' }),
       language: orNull(languageTag(), {
         default: null,
-        description: 'BCP 47 tag of the readers it is for; null: all who have none of its type for them.',
+        description:
+          'BCP 47 tag of the language that the image is for. null for users without an image of this type in ' +
+          'their language.',
       }),
       type: Type.Union(['png', 'jpg', 'webp', 'gif', 'avif'].map((type) => Type.Literal(type))),
       width: side,
@@ -50,9 +55,9 @@ export const creatives: Resource = {
   ),
   readOnly: {
     path: orNull(Type.String(), {
-      description: 'Of an uploaded picture on this service; resized by its query. null: it is elsewhere.',
+      description: 'Path of an uploaded image on this service; query parameters resize it. null for an external image.',
     }),
-    user_id: Type.Integer({ description: 'Who uploaded it; 0: a key.' }),
+    user_id: Type.Integer({ description: 'Id of the user who uploaded the image, or 0 for a key.' }),
     ...stamps,
     ...removal,
   },

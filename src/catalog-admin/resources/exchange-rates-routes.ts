@@ -29,12 +29,11 @@ const importQuery = Type.Object({
   partial: fileQuery.partial,
   base: Type.Optional(
     Type.String({
-      description:
-        'Currency that the rates are for one unit of. Default: the column `base` of the file, or the stored one.',
+      description: 'Base currency of the rates. Defaults to the column `base` of the file, or else to the stored base.',
     }),
   ),
-  decimal: Type.Optional(Type.String({ description: '`point` (default) or `comma`: the decimal sign of the file.' })),
-  replace: Type.Optional(Type.String({ description: '`true`: removes the stored rates that the file does not have.' })),
+  decimal: Type.Optional(Type.String({ description: 'Decimal separator of the file: `point` (default) or `comma`.' })),
+  replace: Type.Optional(Type.String({ description: '`true` removes stored rates that are not in the file.' })),
 });
 const importAnswer = Type.Object({
   message: Type.String(),
@@ -42,8 +41,8 @@ const importAnswer = Type.Object({
     {
       dry_run: Type.Boolean(),
       base: Type.String(),
-      changed: Type.Integer({ description: 'Rates that are new, or differ from the stored ones.' }),
-      removed: Type.Integer({ description: 'Stored rates that are removed.' }),
+      changed: Type.Integer({ description: 'Number of rates that were added or changed.' }),
+      removed: Type.Integer({ description: 'Number of stored rates that were removed.' }),
       ...dryRunView.properties,
     },
     { title: 'ImportedExchangeRates' },
@@ -56,7 +55,7 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
   const getSchema = {
     operationId: 'getExchangeRates',
     summary: "List a publisher's exchange rates",
-    description: 'All rates with their base, and the reporting currency. With an ETag.',
+    description: 'Returns all rates with their base currency and the reporting currency, with an ETag.',
     tags,
     querystring: publisherQuery,
     response: { 200: answer, ...errorAnswers(401, 403, 404) },
@@ -71,8 +70,8 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
     operationId: 'setExchangeRates',
     summary: "Set a publisher's exchange rates",
     description:
-      'Replaces all rates. A rate holds from its day until the next one of its currency. What is booked does not ' +
-      'change; converted totals of reports do.',
+      'Replaces all rates. A rate applies from its day until the next rate of the same currency. Booked amounts ' +
+      'do not change, but converted totals in reports do.',
     tags,
     querystring: publisherQuery,
     headers: ifMatch,
@@ -92,14 +91,14 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
     operationId: 'importExchangeRates',
     summary: "Import a publisher's exchange rates",
     description:
-      'A delimited file with the columns `currency`, `rate` and `valid_from`, or with `valid_from` and a column for ' +
-      'each currency, as the European Central Bank publishes it; up to 4 MB. Adds its rates to the stored ones. If ' +
-      'more than 1 % of the rows are refused, nothing is stored unless `?partial=true` is given. `?dry_run=true` ' +
-      'shows how the file is read, and stores nothing.',
+      'Imports a CSV file of up to 4 MB with the columns `currency`, `rate` and `valid_from`, or with ' +
+      '`valid_from` and one column per currency, as published by the European Central Bank. The rates are added ' +
+      'to the stored ones. If more than 1 % of the rows are invalid, nothing is stored unless `?partial=true` is ' +
+      'set. `?dry_run=true` shows how the file is read and stores nothing.',
     tags,
     querystring: importQuery,
     consumes: ['text/csv'],
-    body: Type.String({ description: 'The file.' }),
+    body: Type.String({ description: 'CSV file.' }),
     response: { 200: importAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
   };
   app.register(async (scope: App) => {

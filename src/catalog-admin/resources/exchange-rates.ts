@@ -16,10 +16,9 @@ export const maxStoredRates = 20_000;
 const maxLogged = 200;
 
 const currencyCode = (description: string) => Type.String({ minLength: 3, maxLength: 3, description });
-const firstDay = "First day of the rate, in the publisher's time zone.";
+const firstDay = "First day on which the rate applies, in the publisher's time zone.";
 const notADay = 'must be a day such as 2026-11-21';
-const rateMeaning =
-  'Units of `currency` that one unit of `base` buys: a positive decimal with at most 12 significant digits.';
+const rateMeaning = 'Units of `currency` per unit of `base`: a positive decimal with at most 12 significant digits.';
 
 const rateInput = Type.Object(
   {
@@ -32,7 +31,7 @@ const rateInput = Type.Object(
 
 export const exchangeRatesInput = Type.Object(
   {
-    base: currencyCode('ISO 4217 code of the currency that the rates are for one unit of.'),
+    base: currencyCode('ISO 4217 code of the base currency.'),
     rates: Type.Array(rateInput, { maxItems: maxRates }),
   },
   { title: 'ExchangeRatesInput', additionalProperties: false },
@@ -43,11 +42,11 @@ export const exchangeRatesView = Type.Object(
     publisher_id: Type.Integer(),
     base: Type.Union([Type.String(), Type.Null()], {
       title: 'ExchangeRateBase',
-      description: 'null: no rates are stored.',
+      description: 'ISO 4217 code of the base currency, or null if no rates are stored.',
     }),
     reporting_currency: Type.Union([Type.String(), Type.Null()], {
       title: 'ReportingCurrency',
-      description: 'Currency of converted totals, a setting of the publisher; null: none are shown.',
+      description: 'Currency of converted totals, as set for the publisher. null if totals are not converted.',
     }),
     rates: Type.Array(
       Type.Object(
@@ -58,7 +57,7 @@ export const exchangeRatesView = Type.Object(
         },
         { title: 'ExchangeRate' },
       ),
-      { description: 'By currency; the latest rate of a currency comes first.' },
+      { description: 'Rates by currency, latest first within a currency.' },
     ),
   },
   { title: 'ExchangeRates' },

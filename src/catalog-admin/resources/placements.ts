@@ -25,16 +25,34 @@ export const placements: Resource = {
   permission: 'configurations',
   input: Type.Object(
     {
-      name: placementName('Kept in lower case, with hyphens for blanks and underscores. Cannot be changed later.'),
+      name: placementName(
+        'Name of the placement. It is converted to lower case; spaces and underscores become hyphens. It cannot ' +
+          'be changed later.',
+      ),
       display_name: text(200, { default: '' }),
-      theme_id: orNull(idSchema, { default: null, description: "null: the publisher's default theme." }),
-      offers_per_response: orNull(offersPerResponse, { default: null, description: "null: the theme's number." }),
-      delivery_percentage: orNull(percentage, { default: null, description: "null: the theme's." }),
-      unit_enabled: orNull(Type.Boolean(), { default: null, description: "null: the theme's." }),
+      theme_id: orNull(idSchema, {
+        default: null,
+        description: "Theme of the placement. null for the publisher's default theme.",
+      }),
+      offers_per_response: orNull(offersPerResponse, {
+        default: null,
+        description: 'Maximum number of offers per response. null for the value of the theme.',
+      }),
+      delivery_percentage: orNull(percentage, {
+        default: null,
+        description: 'Percentage of users who get offers. null for the value of the theme.',
+      }),
+      unit_enabled: orNull(Type.Boolean(), {
+        default: null,
+        description: 'Whether the unit shows offers. null for the value of the theme.',
+      }),
     },
     { additionalProperties: false },
   ),
-  readOnly: { auto_created: Type.Boolean({ description: 'Made by a call that named it.' }), ...stamps },
+  readOnly: {
+    auto_created: Type.Boolean({ description: 'Whether the placement was created by a fetch with its name.' }),
+    ...stamps,
+  },
   fixed: ['name'],
   references: { theme_id: themes },
   unique: { placements_pkey: 'name' },

@@ -29,7 +29,7 @@ export function provisionRoutes(app: App, http: ManagementHttp): void {
   const listSchema = {
     operationId: 'listProvisions',
     summary: 'List the publishers of a campaign',
-    description: 'The publishers that the campaign is provisioned to.',
+    description: 'Returns the publishers that the campaign is provisioned to.',
     tags,
     params: Type.Object({ id: Type.String() }),
     querystring: publisherQuery,
@@ -46,7 +46,8 @@ export function provisionRoutes(app: App, http: ManagementHttp): void {
     operationId: 'setProvision',
     security: operatorOnly,
     summary: 'Provision a campaign',
-    description: '`publisher_id` of the query is the owner of the campaign, that of the path whom it is served to.',
+    description:
+      "Serves the campaign to the publisher in the path. `publisher_id` in the query is the campaign's owner.",
     tags,
     params: Type.Object({ id: Type.String(), publisher_id: Type.String() }),
     querystring: publisherQuery,

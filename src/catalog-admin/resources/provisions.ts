@@ -13,13 +13,16 @@ import { campaigns } from './campaigns.ts';
 /** Overrides of a campaign for one publisher; null uses the campaign's value. */
 export const provisionInput = Type.Object(
   {
-    active: flag(true, 'false: not served to this publisher any more.'),
+    active: flag(true, 'Whether the campaign is served to this publisher.'),
     payout_amount: orNull(Type.Number({ minimum: 0, maximum: 1_000_000 }), { default: null }),
     priority: orNull(Type.Integer({ minimum: 0, maximum: 10_000 }), { default: null }),
-    frequency_caps: orNull(frequencyCaps, { default: null, description: "Instead of the campaign's." }),
+    frequency_caps: orNull(frequencyCaps, {
+      default: null,
+      description: 'Frequency caps that replace those of the campaign.',
+    }),
     total_caps: orNull(totalCaps, {
       default: null,
-      description: "Beside the campaign's, counted over this publisher alone.",
+      description: 'Total caps in addition to those of the campaign. They count this publisher only.',
     }),
   },
   { additionalProperties: false },

@@ -35,38 +35,45 @@ export const publishers: Resource = {
   input: Type.Object(
     {
       name: nameField(),
-      unit_enabled: flag(true, 'The whole unit on or off.'),
-      offers_per_response: Type.Integer({ minimum: 1, maximum: 10, default: 3, description: 'Number of offers.' }),
+      unit_enabled: flag(true, 'Whether the unit shows offers.'),
+      offers_per_response: Type.Integer({
+        minimum: 1,
+        maximum: 10,
+        default: 3,
+        description: 'Maximum number of offers per response.',
+      }),
       delivery_percentage: Type.Integer({
         minimum: 0,
         maximum: 100,
         default: 100,
-        description: 'Of users, how many get offers.',
+        description: 'Percentage of users who get offers.',
       }),
-      test_mode: flag(false, 'Every answer is a test answer, as with `dev`.'),
-      time_zone: text(64, { default: 'UTC', description: 'IANA zone, such as Europe/Berlin.' }),
+      test_mode: flag(false, 'Whether every fetch is a test, as with `dev`.'),
+      time_zone: text(64, { default: 'UTC', description: 'IANA time zone, such as Europe/Berlin.' }),
       language: languageTag({
         default: 'en',
-        description: 'BCP 47 tag: of fetches that name no language, and of offers that do not say theirs.',
+        description: 'BCP 47 tag. Used for fetches without a language, and for offers without a language of their own.',
       }),
       currency_name: Type.String({
         minLength: 1,
         maxLength: 50,
         default: 'points',
-        description: "Of the publisher's loyalty currency.",
+        description: "Name of the publisher's loyalty currency.",
       }),
       currency_multiplier: Type.Number({
         minimum: 0,
         maximum: 99_999_999,
         default: 1,
-        description: 'Units of it for one of payout.',
+        description: 'Units of the loyalty currency per unit of the payout.',
       }),
       reporting_currency: orNull(Type.String({ pattern: '^[A-Z]{3}$', [problem]: currencyProblem }), {
         default: null,
-        description: 'ISO 4217 code: reports then also have totals converted by its exchange rates. null: none.',
+        description:
+          "ISO 4217 code. Reports also show totals that are converted to it with the publisher's exchange rates. " +
+          'null for no conversion.',
       }),
-      usp_enabled: flag(false, 'User Selected Perks; set by operators.'),
-      wallet_enabled: flag(false, 'Set by operators.'),
+      usp_enabled: flag(false, 'Whether User Selected Perks are enabled. Only operators can set it.'),
+      wallet_enabled: flag(false, 'Whether the wallet is enabled. Only operators can set it.'),
       offerwall_enabled: flag(false, 'Set by operators.'),
       privacy_url: orNull(
         Type.String({
@@ -74,64 +81,65 @@ export const publishers: Resource = {
           pattern: '^https?://\\S+$',
           [problem]: 'must be a URL that begins with https://',
         }),
-        { default: null, description: 'null: the page of this service.' },
+        { default: null, description: 'URL of the privacy page. null for the page that this service provides.' },
       ),
       privacy_text: text(10_000, {
         default: '',
-        description: 'Plain text for the privacy page of this service; empty: its own text.',
+        description: 'Plain text of the privacy page that this service provides. Empty for the default text.',
       }),
       key_max_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
         default: null,
-        description: 'Every new key must end within so many days; null: keys may live for ever.',
+        description: 'Maximum lifetime of new keys, in days. null for no limit.',
       }),
       frame_hosts: Type.Array(Type.String({ maxLength: 300 }), {
         maxItems: 50,
         uniqueItems: true,
         default: [],
         description:
-          'Whose pages alone may show the offerwall in a frame: https://shop.example or https://*.shop.example. ' +
-          'Empty: any page, but for signed links.',
+          'Origins whose pages may embed the offerwall in a frame, such as https://shop.example or ' +
+          'https://*.shop.example. Empty allows all origins, except for signed links.',
       }),
-      own_events: ownEventsField('Names of events of your own: each offer has a beacon for each of them.'),
+      own_events: ownEventsField("Names of the publisher's own events. Each offer gets a beacon for each of them."),
       default_placement: orNull(placementName(), {
         default: null,
-        description: 'Placement of fetches that name none; null: they are refused.',
+        description: 'Placement for fetches without a placement. If null, they are rejected.',
       }),
       approval_required: flag(
         false,
-        'Material changes by who lacks the permission `offers/approval` are drafts until they are approved.',
+        'Whether material changes need approval. If true, changes by users and keys without the permission ' +
+          '`offers/approval` become drafts.',
       ),
-      dates_approved: flag(false, 'Drafts of advertisers that change only dates are approved by themselves.'),
+      dates_approved: flag(false, 'Whether drafts of advertisers that only change dates are approved automatically.'),
       landing_pages_checked: flag(
         true,
-        'Landing pages of its campaigns are looked at daily; a campaign whose page is gone, or leads to another ' +
-          'domain than before, is paused. So are pages of secondary actions, and their offers.',
+        'Whether landing pages are checked daily. A campaign is paused if its landing page is gone or ' +
+          'redirects to another domain. An offer is paused if this happens to the page of its secondary action.',
       ),
       postback_events: Type.Array(Type.Union(postbackEvents.map((event) => Type.Literal(event))), {
         maxItems: postbackEvents.length,
         uniqueItems: true,
         default: ['click', 'conversion'],
         description:
-          'Paid events that are posted back to endpoints of the event `conversion`: `click`, `conversion`, ' +
-          '`impression`.',
+          'Paid events that are sent to `conversion` webhook endpoints: `click`, `conversion`, `impression`.',
       }),
       learning_excluded_keys: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
         maxItems: 100,
         uniqueItems: true,
         default: [],
-        description: 'Custom attributes that ranking does not learn from.',
+        description: 'Custom attributes that ranking must not learn from.',
       }),
       allowed_user_agents: Type.Array(Type.String({ minLength: 3, maxLength: 100, pattern: '\\S' }), {
         maxItems: 50,
         uniqueItems: true,
         default: [],
         description:
-          'Parts of user agents, in any case, whose tracking events always count: for apps mistaken for robots.',
+          'Parts of user agents whose tracking events always count, for apps that are detected as bots. Matching ' +
+          'ignores case.',
       }),
     },
     { additionalProperties: false },
   ),
-  readOnly: { sdk_id: Type.String({ description: '16 hex digits; public.' }), ...stamps },
+  readOnly: { sdk_id: Type.String({ description: 'Public id with 16 hex digits.' }), ...stamps },
   scope: ({ actor }) => (isOperator(actor) ? '$1::integer is not null' : 'id = $1'),
   ownerOf: ({ id }) => id as number,
   operatorOnly: ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'],

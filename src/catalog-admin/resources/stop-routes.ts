@@ -16,10 +16,10 @@ const texts: Record<StopAction, { verb: string; done: string; description: strin
     verb: 'Stop',
     done: 'stopped',
     description:
-      'The kill switch: what belongs to it is shown no more, in every process within about a second. ' +
-      'Its other fields stay as they are; what is stopped already stays so.',
+      'Applies the kill switch: the resource and everything in it is no longer shown. The change takes effect in ' +
+      'all processes within about a second. Other fields stay unchanged, and repeating the call has no effect.',
   },
-  resume: { verb: 'Resume', done: 'resumed', description: 'Ends the kill switch: all is again as it was before.' },
+  resume: { verb: 'Resume', done: 'resumed', description: 'Ends the kill switch and restores the previous state.' },
 };
 
 /** Routes `POST …/{id}/stop` and `/resume` of a kind with a kill switch. */

@@ -30,33 +30,48 @@ export const themes: Resource = {
       key: text(maxThemeKeyLength, {
         default: '',
         description:
-          'Names the theme in requests and pages (`themeId`). Kept in lower case, with hyphens for blanks and ' +
-          'underscores. Left out: made of the name.',
+          'Key of the theme in requests and pages (`themeId`). It is converted to lower case; spaces and ' +
+          'underscores become hyphens. Defaults to a key that is derived from the name.',
       }),
-      unit: Type.Union([Type.Literal('sou'), Type.Literal('mou')], { description: 'Single or multi offer unit.' }),
-      is_default: flag(false, 'Used where neither the call nor the placement names a theme; there is one at most.'),
-      usp_enabled: flag(false, 'User Selected Perks; in a multi offer unit only.'),
-      usp_check_all: flag(false, 'Check All Offers for USP: all offers start selected.'),
-      offers_per_response: orNull(offersPerResponse, { default: null, description: "null: the publisher's number." }),
-      delivery_percentage: orNull(percentage, { default: null, description: "null: the publisher's." }),
-      unit_enabled: orNull(Type.Boolean(), { default: null, description: "null: the publisher's." }),
+      unit: Type.Union([Type.Literal('sou'), Type.Literal('mou')], {
+        description: 'Type of the unit: single offer (`sou`) or multi offer (`mou`).',
+      }),
+      is_default: flag(
+        false,
+        'Whether the theme is the default for fetches and placements without a theme. A publisher has at most ' +
+          'one default theme.',
+      ),
+      usp_enabled: flag(false, 'Whether User Selected Perks are enabled. Only for multi offer units.'),
+      usp_check_all: flag(false, 'Whether all offers are preselected for User Selected Perks.'),
+      offers_per_response: orNull(offersPerResponse, {
+        default: null,
+        description: 'Maximum number of offers per response. null for the value of the publisher.',
+      }),
+      delivery_percentage: orNull(percentage, {
+        default: null,
+        description: 'Percentage of users who get offers. null for the value of the publisher.',
+      }),
+      unit_enabled: orNull(Type.Boolean(), {
+        default: null,
+        description: 'Whether the unit shows offers. null for the value of the publisher.',
+      }),
       settings: Type.Object(settingsOverrides.properties, {
         title: 'ThemeSettings',
         additionalProperties: false,
         default: {},
-        description: 'What differs from the defaults.',
+        description: 'Settings that differ from the defaults.',
       }),
       styles: Type.Object(stylesOverrides.properties, {
         title: 'ThemeStyles',
         additionalProperties: false,
         default: {},
-        description: 'What differs from the defaults.',
+        description: 'Styles that differ from the defaults.',
       }),
       appearance: Type.Object(appearanceOverrides.properties, {
         title: 'ThemeAppearance',
         additionalProperties: false,
         default: {},
-        description: 'Dark mode, width, spacing and a font by URL: what differs from the defaults.',
+        description: 'Dark mode, width, spacing and web font, where they differ from the defaults.',
       }),
     },
     { additionalProperties: false },

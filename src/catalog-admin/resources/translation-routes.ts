@@ -19,10 +19,14 @@ export const maxTranslationBytes = 4 * 1024 * 1024;
 const tags = ['Offers'];
 const exportQuery = Type.Object({
   publisher_id: publisherIdParameter,
-  campaign_id: integerParameter({ minimum: 1 }, { description: 'The offers of one campaign.' }),
-  offer_id: integerParameter({ minimum: 1 }, { description: 'One offer.' }),
+  campaign_id: integerParameter({ minimum: 1 }, { description: 'Exports only the offers of this campaign.' }),
+  offer_id: integerParameter({ minimum: 1 }, { description: 'Exports only this offer.' }),
   languages: Type.Optional(
-    Type.String({ description: 'BCP 47 tags, separated by commas: its columns. Default: those that offers have.' }),
+    Type.String({
+      description:
+        'BCP 47 tags of the language columns, separated by commas. Defaults to the languages of existing ' +
+        'translations.',
+    }),
   ),
 });
 const importQuery = Type.Object({
@@ -35,8 +39,8 @@ const importAnswer = Type.Object({
   data: Type.Object(
     {
       dry_run: Type.Boolean(),
-      offers: Type.Integer({ description: 'Offers that changed.' }),
-      texts: Type.Integer({ description: 'Texts that changed.' }),
+      offers: Type.Integer({ description: 'Number of offers that changed.' }),
+      texts: Type.Integer({ description: 'Number of texts that changed.' }),
       languages: Type.Array(Type.String()),
       ...dryRunView.properties,
     },
@@ -50,14 +54,14 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
   const hooks = requirePermission(http, offers.permission);
   const exportSchema = {
     operationId: 'exportTranslations',
-    summary: 'Export the texts of offers',
+    summary: 'Export offer texts',
     description:
-      'A CSV file for translators: a row for each text (`offer_id`, `text`, its `limit` in characters, the ' +
-      '`original`), a column for each language.',
+      'Returns a CSV file for translators. Each row is a text, with `offer_id`, `text`, its `limit` in ' +
+      'characters, the `original`, and one column per language.',
     tags,
     querystring: exportQuery,
     response: {
-      200: { description: 'The file.', content: { 'text/csv': { schema: Type.String() } } },
+      200: { description: 'CSV file.', content: { 'text/csv': { schema: Type.String() } } },
       ...errorAnswers(400, 401, 403),
     },
   };
@@ -80,15 +84,15 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
 
   const importSchema = {
     operationId: 'importTranslations',
-    summary: 'Import texts of offers',
+    summary: 'Import offer texts',
     description:
-      'A file as it is exported, up to 4 MB; columns and rows may be left out. If more than 1 % of the rows are ' +
-      'refused, nothing is changed unless `?partial=true` is given. An empty cell changes nothing. ' +
-      '`?dry_run=true` shows how the file is read, and what would change.',
+      'Imports a file in the format of the export, up to 4 MB. Columns and rows can be omitted, and empty cells ' +
+      'change nothing. If more than 1 % of the rows are invalid, nothing is changed unless `?partial=true` is ' +
+      'set. `?dry_run=true` shows how the file is read and what would change.',
     tags,
     querystring: importQuery,
     consumes: ['text/csv'],
-    body: Type.String({ description: 'The file.' }),
+    body: Type.String({ description: 'CSV file.' }),
     response: { 200: importAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
   app.register(async (scope: App) => {

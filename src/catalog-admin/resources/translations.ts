@@ -29,8 +29,8 @@ export const translationsSchema = Type.Record(Type.String(), translation, {
   maxProperties: maxLanguages,
   default: {},
   description:
-    'Texts in other languages, by BCP 47 tag, such as `pt-BR`, within the same limits. A text that is missing or ' +
-    'empty is taken from the next language, `pt`, else it is the offer’s own.',
+    'Translated texts by BCP 47 tag, such as `pt-BR`, within the same length limits. A missing or empty text ' +
+    "falls back to the parent language (`pt`), and then to the offer's own text.",
 });
 
 /** Sanitises the terms. Terms that are too long are rejected later. */

@@ -20,8 +20,11 @@ const changeable = Object.fromEntries(
 
 const changesSchema = Type.Partial(
   Type.Object({
-    offers_per_response: { ...offersPerResponse, description: 'Offers of one answer.' },
-    theme_id: { ...idSchema, description: 'The theme, whatever the call or the placement names.' },
+    offers_per_response: { ...offersPerResponse, description: 'Maximum number of offers per response.' },
+    theme_id: {
+      ...idSchema,
+      description: 'Id of the theme. It overrides the theme of the fetch and of the placement.',
+    },
     settings: Type.Object(changeable, {
       title: 'ExperimentSettings',
       additionalProperties: false,
@@ -29,18 +32,22 @@ const changesSchema = Type.Partial(
     }),
     labels: Type.Partial(
       Type.Object(Object.fromEntries(labelNames.map((name) => [name, Type.String({ minLength: 1, maxLength: 200 })]))),
-      { title: 'ExperimentLabels', additionalProperties: false, description: 'Texts of the web SDK.' },
+      { title: 'ExperimentLabels', additionalProperties: false, description: 'Labels of the web SDK.' },
     ),
     ranking: Type.Union([Type.Literal('learned'), Type.Literal('fixed')], {
-      description: '`fixed`: by weight alone; `learned`: as the campaigns have it.',
+      description: 'Ranking: `fixed` ranks by weight only; `learned` uses the setting of each campaign.',
     }),
     floor: Type.Number({
       minimum: 0,
       maximum: 1_000_000,
-      description: 'Least expected revenue of 1,000 impressions for an offer to be shown.',
+      description: 'Minimum expected revenue per 1,000 impressions. Offers below it are not shown.',
     }),
   }),
-  { title: 'ArmChanges', additionalProperties: false, description: 'What it does; empty: nothing.' },
+  {
+    title: 'ArmChanges',
+    additionalProperties: false,
+    description: 'Changes that the arm makes. Empty for no changes.',
+  },
 );
 
 export const share = Type.Number({ minimum: 0, maximum: 1 });
@@ -59,8 +66,8 @@ export const keySchema = Type.String({
 
 export const armSchema = Type.Object(
   {
-    key: { ...keySchema, description: 'Its name in answers and reports.' },
-    share: { ...share, description: 'Part of the traffic.' },
+    key: { ...keySchema, description: 'Key of the arm in responses and reports.' },
+    share: { ...share, description: 'Share of the traffic, from 0 to 1.' },
     changes: changesSchema,
   },
   { title: 'ExperimentArm', additionalProperties: false },

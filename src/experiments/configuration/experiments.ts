@@ -16,8 +16,7 @@ import { historySchema, withEntry } from './history.ts';
 import { rampSchema, requireNoneLeave } from './ramp.ts';
 import { type ExperimentValues, type ExperimentView, states } from './view.ts';
 
-const timeOrNull = (description: string) =>
-  orNull(text(40), { default: null, description: `RFC 3339. ${description}` });
+const timeOrNull = (description: string) => orNull(text(40), { default: null, description });
 
 /** Resource of experiments: which of a publisher's users see what (docs/reference/experiments-and-outcomes.md). */
 export const experiments: Resource = {
@@ -28,45 +27,57 @@ export const experiments: Resource = {
   permission: 'configurations',
   input: Type.Object(
     {
-      key: { ...keySchema, description: 'Names it in answers, webhooks and reports; cannot be changed.' },
+      key: {
+        ...keySchema,
+        description: 'Key of the experiment in responses, webhooks and reports. It cannot be changed.',
+      },
       name: text(200, { default: '' }),
       placements: orNull(
         Type.Array(Type.String({ minLength: 1, maxLength: maxPlacementLength }), { minItems: 1, maxItems: 100 }),
         {
           default: null,
-          description: 'null: all.',
+          description: 'Names of the placements, or null for all placements.',
         },
       ),
       campaign_id: orNull(idSchema, {
         default: null,
-        description: 'The hold-out gets everything but this campaign; null: nothing at all.',
+        description: 'Campaign that is withheld from the hold-out. null withholds all offers.',
       }),
       layer: orNull(keySchema, {
         default: null,
-        description: 'Experiments of one layer never meet in a user, so they may touch the same setting.',
+        description:
+          'Layer of the experiment. A user is in at most one experiment of a layer, so experiments of the same ' +
+          'layer can change the same setting.',
       }),
-      holdout: { ...share, default: 0, description: 'Part of the traffic that gets no offers.' },
+      holdout: { ...share, default: 0, description: 'Share of the traffic that gets no offers, from 0 to 1.' },
       arms: Type.Array(armSchema, {
         maxItems: maxArms + 1,
         default: [],
         description:
-          'The control, which changes nothing, and up to four others. What is left of the traffic is outside.',
+          'Arms: the control, which changes nothing, and up to four others. Traffic that is not assigned to an ' +
+          'arm is outside the experiment.',
       }),
-      start_at: timeOrNull('It starts by itself then; null: when it is started.'),
-      end_at: timeOrNull('null: when it is stopped. Moved after it has passed, it starts the experiment again.'),
+      start_at: timeOrNull('Automatic start as an RFC 3339 time. null to start the experiment manually.'),
+      end_at: timeOrNull(
+        'Automatic end as an RFC 3339 time. null to stop it manually. A later end restarts an ended experiment.',
+      ),
       ramp: rampSchema,
       smallest_lift: Type.Number({
         minimum: 0.001,
         maximum: 10,
         default: 0.05,
-        description: 'The difference that it is to find: 0.05 is 5 %. The plan and "enough data" go by it.',
+        description:
+          'Smallest relative difference that the experiment must detect: 0.05 is 5 %. It determines the planned ' +
+          'duration and when there is enough data.',
       }),
     },
     { additionalProperties: false },
   ),
   readOnly: {
     state: Type.Union(states.map((state) => Type.Literal(state))),
-    version: Type.Integer({ description: 'Grows with each change of arms and shares; each has numbers of its own.' }),
+    version: Type.Integer({
+      description: 'Version, increased by each change of arms or shares. Each version is reported separately.',
+    }),
     versions: Type.Array(
       Type.Object({
         version: Type.Integer(),
@@ -74,12 +85,14 @@ export const experiments: Resource = {
         holdout: share,
         arms: Type.Array(armSchema),
       }),
-      { description: 'What was done, and from when on.' },
+      { description: 'Configuration of each version, with its start.' },
     ),
     allocation: Type.Array(Type.Object({ from: Type.Integer(), to: Type.Integer(), arm: Type.String() }), {
-      description: `Slots of ${experimentSlots} from one to before another, and their arm.`,
+      description:
+        `Assignment of the ${experimentSlots} slots: each arm gets the slots from \`from\` up to, but not ` +
+        'including, `to`.',
     }),
-    salt: Type.String({ description: 'With the identifier of a user it gives the slot of that user.' }),
+    salt: Type.String({ description: "Salt that determines the slot of a user together with the user's identifier." }),
     started_at: orNull(timestamp()),
     stopped_at: orNull(timestamp()),
     adopted: orNull(
@@ -90,16 +103,18 @@ export const experiments: Resource = {
           by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
           written: Type.Array(
             Type.Object({
-              resource: Type.String({ description: '`placements`, `themes` or `controls`.' }),
-              key: Type.String({ description: 'Name or id of the row.' }),
+              resource: Type.String({
+                description: 'Type of the changed resource: `placements`, `themes` or `controls`.',
+              }),
+              key: Type.String({ description: 'Name or id of the changed row.' }),
               fields: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
-              made: Type.Optional(Type.Boolean({ description: 'The row is new: a copy of a theme.' })),
+              made: Type.Optional(Type.Boolean({ description: 'Whether the row was created, as a copy of a theme.' })),
             }),
           ),
         },
         { title: 'ExperimentAdoption' },
       ),
-      { description: 'The arm that was made permanent, and what was written for it; null: none.' },
+      { description: 'The arm that was made permanent, and the changes that were written. null for none.' },
     ),
     history: historySchema,
     ...stamps,

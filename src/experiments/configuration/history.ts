@@ -14,9 +14,9 @@ export const historySchema = Type.Array(
     by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
     action: Type.Union(actions.map((action) => Type.Literal(action))),
     version: Type.Integer(),
-    arm: Type.Optional(Type.String({ description: 'That was made permanent.' })),
+    arm: Type.Optional(Type.String({ description: 'Arm that was made permanent.' })),
   }),
-  { description: 'What was done with it, by whom; the last 500.' },
+  { description: 'The last 500 actions on the experiment.' },
 );
 
 const maxEntries = 500;

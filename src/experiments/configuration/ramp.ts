@@ -7,8 +7,8 @@ import { percentOf, share } from './changes.ts';
 
 const step = Type.Object(
   {
-    after_hours: Type.Number({ minimum: 0, maximum: 8760, description: 'Since the start.' }),
-    share: { ...share, description: 'Of those who fall to an arm, how many are in the experiment from then on.' },
+    after_hours: Type.Number({ minimum: 0, maximum: 8760, description: 'Time after the start, in hours.' }),
+    share: { ...share, description: 'Share of the users of each arm who take part from this step on, from 0 to 1.' },
   },
   { title: 'ExperimentRampStep', additionalProperties: false },
 );
@@ -17,7 +17,7 @@ export type RampStep = Static<typeof step>;
 
 export const rampSchema = orNull(Type.Array(step, { minItems: 1, maxItems: 20 }), {
   default: null,
-  description: 'It grows by these steps. Who is in it stays in the same arm. null: all at once.',
+  description: 'Steps in which the experiment grows. Users stay in their arm. null to start with all users.',
 });
 
 type Running = { state: string; start_at: string | null; started_at: string | null; ramp: RampStep[] | null };

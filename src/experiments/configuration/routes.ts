@@ -15,7 +15,7 @@ import { startExperiment, stopExperiment } from './state.ts';
 const params = Type.Object({ key: Type.String() });
 
 const adoptBody = Type.Object(
-  { arm: Type.String({ description: 'Its key; `holdout` turns the unit off.' }) },
+  { arm: Type.String({ description: 'Key of the arm. `holdout` turns the unit off.' }) },
   { title: 'ExperimentAdoptionInput', additionalProperties: false },
 );
 
@@ -34,14 +34,14 @@ const actions: Readonly<Record<string, Action>> = {
     run: startExperiment,
     done: 'Experiment started.',
     description:
-      'From now on, in every process within about a second, users are in its arms. One that touches the same setting ' +
-      'at the same placement as another that runs is refused, unless both are of one layer.',
+      'Assigns users to the arms, in all processes within about a second. The call fails if another running ' +
+      'experiment changes the same setting at the same placement, unless both are in the same layer.',
   },
   stop: {
     summary: 'Stop an experiment',
     run: stopExperiment,
     done: 'Experiment stopped.',
-    description: 'From now on everybody gets the unit as it is. The numbers stay.',
+    description: 'All users get the unchanged unit again. The results stay available.',
   },
   adopt: {
     summary: 'Make an arm permanent',
@@ -49,14 +49,15 @@ const actions: Readonly<Record<string, Action>> = {
     run: (work, key, body) => adoptArm(work, key, (body as Static<typeof adoptBody>).arm),
     done: 'The arm is permanent.',
     description:
-      'Writes what the arm changes into placements, themes and floors, and stops the experiment. `undo` writes back ' +
-      'what was there before.',
+      'Writes the changes of the arm into placements, themes and revenue floors, and stops the experiment. ' +
+      '`undo` restores the previous values.',
   },
   undo: {
-    summary: 'Undo what was made permanent',
+    summary: 'Undo a permanent arm',
     run: undoAdoption,
     done: 'Undone.',
-    description: 'Writes back what making an arm permanent has written, unless it was changed since.',
+    description:
+      'Restores the values from before an arm was made permanent, except for values that were changed since.',
   },
 };
 

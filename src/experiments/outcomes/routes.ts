@@ -18,19 +18,25 @@ const text = (maxLength: number, description: string) =>
 const body = Type.Object(
   {
     pub_user_id: Type.Union([text(256, "The publisher's non-PII user id, as in a fetch."), Type.Integer()]),
-    name: { ...keySchema, description: 'What happened, such as `order`.' },
+    name: { ...keySchema, description: 'Name of the outcome, such as `order`.' },
     value: Type.Optional(
-      Type.Number({ minimum: -maxOutcomeValue, maximum: maxOutcomeValue, description: 'Default 1.' }),
+      Type.Number({
+        minimum: -maxOutcomeValue,
+        maximum: maxOutcomeValue,
+        description: 'Value of the outcome. Defaults to 1.',
+      }),
     ),
-    currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217, of a value that is money.' })),
-    at: Type.Optional(text(40, 'RFC 3339; default: now. At most 30 days ago.')),
-    id: text(128, 'Names the outcome: a repeat counts once.'),
+    currency: Type.Optional(
+      Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code, if the value is an amount of money.' }),
+    ),
+    at: Type.Optional(text(40, 'Time of the outcome, as an RFC 3339 time of the last 30 days. Defaults to now.')),
+    id: text(128, 'Id of the outcome. Repeated ids are counted once.'),
   },
   { title: 'OutcomeInput', additionalProperties: false },
 );
 
 const answer = Type.Object(
-  { message: Type.String({ description: '`recorded`, or `duplicate` where the id was there before.' }) },
+  { message: Type.String({ description: '`recorded`, or `duplicate` if an outcome with this id exists.' }) },
   { title: 'OutcomeAnswer' },
 );
 
@@ -49,9 +55,9 @@ export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, 
     operationId: 'recordOutcome',
     summary: 'Record an outcome',
     description:
-      'What a user did afterwards: an order with its value, a return visit. Counted for the experiments that ' +
-      'the user was in by then. Users who are not known are stored too, as they may be of a hold-out. ' +
-      '202 after the commit.',
+      'Records what a user did after the fetch, such as an order with its value or a return visit. It counts for ' +
+      'the experiments that the user was in at that time. Outcomes of unknown users are stored as well, because ' +
+      'they may be in a hold-out. Responds with 202 after the commit.',
     tags: ['Experiments'],
     querystring: publisherQuery,
     body,

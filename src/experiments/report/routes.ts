@@ -21,7 +21,9 @@ const estimate = Type.Union(
   ],
   {
     title: 'ExperimentEstimate',
-    description: 'With its interval, which holds at all times; null: the control, or too few users.',
+    description:
+      'Estimate with a confidence interval that is valid at any time. null for the control, or if there are too ' +
+      'few users.',
   },
 );
 
@@ -30,20 +32,25 @@ const metric = Type.Object(
     value: Type.Number(),
     difference: estimate,
     lift: estimate,
-    is_significant: Type.Boolean({ description: 'The interval of the difference leaves out 0.' }),
-    probability_best: Type.Number({ description: 'Of this arm, by Bayes.' }),
+    is_significant: Type.Boolean({ description: 'Whether the interval of the difference excludes 0.' }),
+    probability_best: Type.Number({ description: 'Bayesian probability that this arm is the best, from 0 to 1.' }),
   },
   { title: 'ExperimentMetric' },
 );
 
 const arm = Type.Object(
   {
-    arm: Type.String({ description: '`outside`: those outside, where no arm is the control.' }),
+    arm: Type.String({
+      description: 'Key of the arm. `outside` for users outside the experiment, if no arm is the control.',
+    }),
     users: Type.Integer(),
     sessions: Type.Integer(),
     would_have_seen: Type.Object(
       { users: Type.Integer(), sessions: Type.Integer() },
-      { description: 'Who was shown an offer, or would have been; where a campaign is held out, one of it.' },
+      {
+        description:
+          'Users who saw an offer, or would have seen one. If a campaign is held out: an offer of this campaign.',
+      },
     ),
     revenue_by_currency: Type.Array(
       Type.Object(
@@ -51,20 +58,21 @@ const arm = Type.Object(
           currency: Type.String(),
           revenue: Type.Number(),
           not_converted: Type.Number({
-            description: 'Part of it that is not in the metrics: there was no exchange rate of the day.',
+            description:
+              'Part of the revenue that is missing in the metrics because there was no exchange rate for the day.',
           }),
         },
         { title: 'ExperimentRevenue' },
       ),
-      { description: 'What was booked, by currency. Different currencies are never added.' },
+      { description: 'Booked revenue by currency. Different currencies are never added.' },
     ),
     metrics: Type.Record(Type.String(), metric, {
       description:
-        'By 1,000 sessions: revenue, perks, clicks, conversions. Revenue is in `currency`; it is left out where an ' +
-        'earlier release has summed several currencies.',
+        'Revenue, perks, clicks and conversions per 1,000 sessions. Revenue is in `currency`. It is omitted if ' +
+        'an earlier release added several currencies.',
     }),
     outcomes: Type.Record(Type.String(), metric, {
-      description: "The publisher's own, and own events as `own:` with their names, by user.",
+      description: "Metrics per user of the publisher's outcomes, and of own events as `own:` and their name.",
     }),
   },
   { title: 'ExperimentArmReport' },
@@ -74,17 +82,17 @@ const segments = Type.Object(
   {
     by: Type.String(),
     comparisons: Type.Integer({
-      description: 'Intervals of the segments, which hold together: each is wider for the others.',
+      description: 'Number of simultaneous intervals. They are widened so that all of them hold at the same time.',
     }),
     values: Type.Array(
       Type.Object({
-        value: Type.String({ description: 'Empty: unknown.' }),
+        value: Type.String({ description: 'Value of the segment; empty if it is unknown.' }),
         arms: Type.Array(
           Type.Object({
             arm: Type.String(),
             users: Type.Integer(),
             lift: estimate,
-            value: Type.Number({ description: 'Revenue of 1,000 sessions.' }),
+            value: Type.Number({ description: 'Revenue per 1,000 sessions.' }),
           }),
         ),
       }),
@@ -95,8 +103,10 @@ const segments = Type.Object(
 
 const ratio = Type.Object(
   {
-    is_wrong: Type.Boolean({ description: 'Users were lost or counted twice in some arm: the numbers mislead.' }),
-    odds: Type.Number({ description: 'Against the planned shares; 1,000 is the alarm.' }),
+    is_wrong: Type.Boolean({
+      description: 'Whether the numbers of users differ so much from the planned shares that the results are invalid.',
+    }),
+    odds: Type.Number({ description: 'Odds against the planned shares. 1,000 or more indicates a problem.' }),
   },
   { title: 'ExperimentShares' },
 );
@@ -108,44 +118,52 @@ const report = Type.Object(
     version: Type.Integer(),
     from: Type.Union([Type.String(), Type.Null()]),
     control: Type.String(),
-    population: Type.String({ description: '`all` or `would_have_seen`.' }),
+    population: Type.String({ description: 'Users that are compared: `all` or `would_have_seen`.' }),
     sample_ratio: ratio,
     seen_ratio: Type.Union([ratio, Type.Null()], {
       description:
-        'The same of those who saw an offer, or would have: an arm changes who does; null: all are compared.',
+        'The same check for users who saw an offer or would have seen one. It fails if an arm changes who sees ' +
+        'offers. null if all users are compared.',
     }),
     before_exposure: Type.Object(
       { is_wrong: Type.Boolean(), arms: Type.Array(Type.String()) },
-      { description: 'Arms whose users differed from those of the control before they were in the experiment.' },
+      { description: 'Arms whose users already differed from those of the control before the experiment.' },
     ),
     currency: Type.Union([Type.String(), Type.Null()], {
       description:
-        'Of revenue, and the same for the whole version: the reporting currency when it began, or else the base of ' +
-        "the publisher's exchange rates, or else the currency that it earns in most often. Other amounts are " +
-        'converted at the rate of the day. null: nothing was earned yet, or an earlier release summed several.',
+        'Currency of revenue for the whole version: the reporting currency at its start, or else the base of the ' +
+        "publisher's exchange rates, or else the currency of the most frequent revenue. Other amounts are " +
+        'converted at the rate of the day. null if there is no revenue yet, or if an earlier release added several ' +
+        'currencies.',
     }),
-    is_enough: Type.Boolean({ description: 'The data answer whether revenue differs by `smallest_lift` at least.' }),
-    users_needed: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all arms, to see `smallest_lift`.' }),
-    users_counted: Type.Integer({ description: 'Of the population, in all arms.' }),
+    is_enough: Type.Boolean({
+      description: 'Whether there is enough data to tell if revenue differs by at least `smallest_lift`.',
+    }),
+    users_needed: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Number of users in all arms that are needed to detect `smallest_lift`.',
+    }),
+    users_counted: Type.Integer({ description: 'Number of users of the population in all arms.' }),
     explained_by_history: Type.Number({
-      description: 'Part of the variance of revenue that is explained by what users did before, 0 to 1.',
+      description: "Share of the variance of revenue that is explained by the users' history, from 0 to 1.",
     }),
     smallest_lift: Type.Number(),
     days_left: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Of one that runs, until there is enough, at the pace so far; null: unknown as yet.',
+      description: 'Estimated number of days until there is enough data, for a running experiment. null if unknown.',
     }),
-    erased_users: Type.Integer({ description: 'Users whose sums were erased, of all versions.' }),
-    arms: Type.Array(arm, { description: 'The control first.' }),
+    erased_users: Type.Integer({ description: 'Number of users of all versions whose data was erased.' }),
+    arms: Type.Array(arm, { description: 'Results by arm, control first.' }),
     over_time: Type.Array(
       Type.Object({
-        day: Type.String({ description: 'UTC; the last one is now, or that of the end.' }),
+        day: Type.String({
+          description: 'UTC time. The last entry is the current time, or the end of the experiment.',
+        }),
         is_enough: Type.Boolean(),
         arms: Type.Array(Type.Object({ arm: Type.String(), lift: estimate })),
       }),
-      { description: 'The lift in revenue as it stood at the end of each day, of the last 120.' },
+      { description: 'Lift in revenue at the end of each of the last 120 days.' },
     ),
-    enough_since: Type.Union([Type.String(), Type.Null()], { description: 'Day; null: there is not enough.' }),
-    segments: Type.Union([segments, Type.Null()], { description: 'Where `segment` asks for it.' }),
+    enough_since: Type.Union([Type.String(), Type.Null()], { description: 'First day with enough data, or null.' }),
+    segments: Type.Union([segments, Type.Null()], { description: 'Results by segment, if `segment` is set.' }),
   },
   { title: 'ExperimentReport' },
 );
@@ -153,11 +171,15 @@ const report = Type.Object(
 const params = Type.Object({ key: Type.String() });
 
 const querystring = Type.Object({
-  version: integerParameter({ minimum: 1 }, { description: 'Default: the present one.' }),
+  version: integerParameter({ minimum: 1 }, { description: 'Version of the experiment. Defaults to the current one.' }),
   population: Type.Optional(
-    Type.String({ description: '`all` or `would_have_seen`; default: the latter where there is a hold-out.' }),
+    Type.String({
+      description:
+        'Users to compare: `all` or `would_have_seen`. Defaults to `would_have_seen` for experiments with a ' +
+        'hold-out.',
+    }),
   ),
-  segment: Type.Optional(Type.String({ description: '`device` or `country` of the first session of users.' })),
+  segment: Type.Optional(Type.String({ description: "Segment: `device` or `country` of each user's first session." })),
   publisher_id: publisherIdParameter,
 });
 
@@ -165,12 +187,15 @@ type ReportRoute = { Params: Static<typeof params>; Querystring: Static<typeof q
 
 const plan = Type.Object(
   {
-    lift: Type.Number({ description: "The experiment's `smallest_lift`." }),
-    users_per_day: Type.Integer({ description: 'At its placements, by the last week.' }),
-    users_needed: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Of all arms, to see the difference in revenue with a probability of 80 %; null: there is none.',
+    lift: Type.Number({ description: 'The `smallest_lift` of the experiment.' }),
+    users_per_day: Type.Integer({
+      description: 'Number of users per day at the placements of the experiment, from the last week.',
     }),
-    days: Type.Union([Type.Integer(), Type.Null()], { description: 'Until then, at this traffic.' }),
+    users_needed: Type.Union([Type.Integer(), Type.Null()], {
+      description:
+        'Number of users in all arms needed to detect the lift with a power of 80 %. null if there is no estimate.',
+    }),
+    days: Type.Union([Type.Integer(), Type.Null()], { description: 'Number of days needed at the current traffic.' }),
   },
   { title: 'ExperimentPlan' },
 );
@@ -182,8 +207,10 @@ export type ExperimentHttp = ManagementHttp & { userKeyMark: string };
 export function reportRoutes(app: App, { management, auth, userKeyMark }: ExperimentHttp): void {
   const schema = {
     operationId: 'reportExperiment',
-    summary: 'Report an experiment',
-    description: 'What each arm does against the control. Looking often does no harm: the intervals hold at all times.',
+    summary: 'Get the report of an experiment',
+    description:
+      'Compares each arm with the control. The intervals are valid at any time, so you can check the report as ' +
+      'often as you like.',
     tags: ['Experiments'],
     params,
     querystring,
@@ -206,7 +233,8 @@ export function reportRoutes(app: App, { management, auth, userKeyMark }: Experi
   const planSchema = {
     operationId: 'planExperiment',
     summary: 'Plan an experiment',
-    description: 'How many users and days it takes to see its smallest lift, by a sample of the last week.',
+    description:
+      'Estimates the number of users and days needed to detect `smallest_lift`, from a sample of the last week.',
     tags: ['Experiments'],
     params,
     querystring: publisherQuery,

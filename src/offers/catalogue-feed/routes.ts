@@ -21,15 +21,21 @@ const maxListed = 1000;
 const list = (description: string) => Type.Optional(Type.String({ maxLength: 10_000, description }));
 const querystring = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
-  offer_id: list('Comma list of ids: only these offers.'),
-  campaign_id: list('Comma list of ids: only offers of these campaigns.'),
-  countries: list('Comma list of ISO 3166-1 alpha-2 codes: only offers that may be shown in any of them.'),
-  os: list('Comma list such as `ios,android`: only offers that may be shown on any of these operating systems.'),
+  offer_id: list('Ids of offers to return, separated by commas.'),
+  campaign_id: list('Ids of campaigns whose offers are returned, separated by commas.'),
+  countries: list(
+    'ISO 3166-1 alpha-2 codes, separated by commas. Returns offers that can be shown in at least one of the ' +
+      'countries.',
+  ),
+  os: list(
+    'Operating systems such as `ios,android`, separated by commas. Returns offers that can be shown on at least ' +
+      'one of them.',
+  ),
   limit: integerParameter(
     { minimum: 1, maximum: maxLimit },
-    { description: `Offers of one page, 1–${maxLimit}. Default: ${maxLimit}.` },
+    { description: `Offers per page, 1 to ${maxLimit}. Defaults to ${maxLimit}.` },
   ),
-  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+  cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
 });
 
 const { pixel, beacons, save_for_later_url, offerwall_url, qr_code_img, ...fields } = offerSchema.properties;
@@ -40,7 +46,7 @@ const entry = Type.Object(
     category: Type.String(),
     countries: Type.Object(
       { include: codes, exclude: codes },
-      { description: 'Where it may be shown; nothing included: everywhere.' },
+      { description: 'Countries where the offer can be shown. If nothing is included, it can be shown everywhere.' },
     ),
   },
   { title: 'ListedOffer' },
@@ -68,12 +74,13 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
   const schema = {
     operationId: 'listCatalogue',
     summary: 'List the catalogue',
-    description: 'The offers that the publisher may show, page by page, for a copy of your own. Nothing is counted.',
+    description:
+      'Returns the offers that the publisher can show, in pages, so that you can store a copy. Nothing is counted.',
     tags: ['Offers'],
     querystring,
     response: {
       200: answer,
-      304: Type.Null({ description: 'As `if-none-match` knows it.' }),
+      304: Type.Null({ description: 'The list has not changed since the version in `If-None-Match`.' }),
       ...errorAnswers(400, 401, 403),
     },
   };

@@ -24,11 +24,13 @@ const shownOffer = Type.Object(
   {
     offer_id: Type.Integer(),
     campaign_id: Type.Integer(),
-    position: Type.Integer({ description: 'From 1.' }),
+    position: Type.Integer({ description: 'Position, starting at 1.' }),
     score: Type.Number({
-      description: 'Expected revenue of one impression as it was sampled, in millionths of the currency.',
+      description: 'Sampled expected revenue of one impression, in millionths of the currency.',
     }),
-    propensity: Type.Number({ description: 'Estimated probability that the offer is shown there, over all seeds.' }),
+    propensity: Type.Number({
+      description: 'Estimated probability, over all seeds, that the offer is shown at this position.',
+    }),
   },
   { title: 'ShownOffer' },
 );
@@ -39,19 +41,21 @@ const decisionAnswer = Type.Object({
     session_id: Type.String({ format: 'uuid' }),
     created_at: Type.String({ format: 'date-time' }),
     seed: Type.Integer(),
-    snapshot_version: Type.Integer({ description: 'Version of the catalogue the decision was made with.' }),
+    snapshot_version: Type.Integer({ description: 'Version of the catalogue at the time of the decision.' }),
     identical: Type.Boolean({
-      description: 'Whether deciding again from seed and catalogue gives the same decision, bit for bit.',
+      description: 'Whether repeating the decision with the same seed and catalogue gives exactly the same result.',
     }),
-    offers: Type.Array(shownOffer, { description: 'As they were shown.' }),
-    empty_reason: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing was shown.' }),
+    offers: Type.Array(shownOffer, { description: 'Offers as they were shown.' }),
+    empty_reason: Type.Union([Type.String(), Type.Null()], { description: 'Why no offers were shown.' }),
     experiments: Type.Optional(
       Type.Array(Type.Object({ key: Type.String(), arm: Type.String() }), {
-        description: 'The experiments that applied, with the arm of each; absent: none.',
+        description: 'Experiments that applied, with the arm of each. Omitted if there were none.',
       }),
     ),
     would_have_shown: Type.Optional(
-      Type.Array(Type.Integer(), { description: 'Offers that a hold-out would have been shown; absent: it was none.' }),
+      Type.Array(Type.Integer(), {
+        description: 'Offers that would have been shown without the hold-out. Omitted if the session was not held out.',
+      }),
     ),
     replayed: Type.Object({
       offers: Type.Array(shownOffer),
@@ -62,12 +66,14 @@ const decisionAnswer = Type.Object({
 
 type ShownOffer = Static<typeof shownOffer>;
 
-const params = Type.Object({ id: Type.String({ description: 'Session id.' }) });
+const params = Type.Object({ id: Type.String({ description: 'Id of the session.' }) });
 
 const schema = {
   operationId: 'redecideSession',
-  summary: 'Re-decide the decision of a session',
-  description: 'For a week after the session: what was shown, and what deciding again from the same inputs gives.',
+  summary: 'Repeat the decision of a session',
+  description:
+    'Returns the original decision, and the result of repeating it with the same inputs. Available for a week ' +
+    'after the session.',
   tags: ['Decisions'],
   params,
   querystring: publisherQuery,

@@ -35,10 +35,10 @@ export async function countRoutes(scope: App, { auth, offers, hot, ...records }:
   });
   const schema = {
     operationId: 'countOffers',
-    summary: 'Ask for the number of offers',
+    summary: 'Count the offers of a fetch',
     description:
-      'Takes the call of a fetch and says how many offers it would be answered with now. There is no session, ' +
-      'and nothing is counted or reserved.',
+      'Returns the number of offers that a fetch with the same body would return now. Creates no session, and ' +
+      'counts and reserves nothing.',
     tags: ['Offers'],
     ...schemas,
     response: { 200: countAnswer, ...errorAnswers(400, 401, 403, 413, 415) },

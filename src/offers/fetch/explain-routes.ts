@@ -30,29 +30,35 @@ const explainAnswer = Type.Object({
         campaign_name: Type.String(),
         advertiser_name: Type.String(),
         title: Type.String(),
-        language: Type.String({ description: 'BCP 47 tag of what its texts would be in.' }),
-        position: orNull(Type.Integer({ description: 'Where it would be shown, from 1; null: not.' })),
+        language: Type.String({ description: "BCP 47 tag of the offer's texts." }),
+        position: orNull(
+          Type.Integer({ description: 'Position, starting at 1, or null if the offer would not be shown.' }),
+        ),
         rank: orNull(
-          Type.Integer({ description: 'Place among all that could be shown, from 1; null: a rule shut it out.' }),
+          Type.Integer({
+            description: 'Rank among all eligible offers, starting at 1. null if a rule excludes the offer.',
+          }),
         ),
         score: orNull(
           Type.Number({
-            description: 'Expected revenue of one impression as it was sampled, in millionths of the currency.',
+            description: 'Sampled expected revenue of one impression, in millionths of the currency.',
           }),
         ),
-        rule: orNull(Type.String({ description: 'The first rule that keeps it from being shown.' })),
-        reason: Type.String({ description: 'The same in words.' }),
+        rule: orNull(Type.String({ description: 'First rule that prevents the offer from being shown.' })),
+        reason: Type.String({ description: 'The rule as a sentence.' }),
         influences: Type.Array(
           Type.Object({
-            property: Type.String({ description: 'Such as device, hour, or the name of a custom attribute.' }),
+            property: Type.String({
+              description: 'Property, such as device, hour, or the name of a custom attribute.',
+            }),
             value: Type.String(),
-            factor: Type.Number({ description: 'By which the expected revenue is higher than on average.' }),
-            text: Type.String({ description: 'The same in words.' }),
+            factor: Type.Number({ description: 'Factor by which the property changes the expected revenue.' }),
+            text: Type.String({ description: 'The influence as a sentence.' }),
           }),
-          { description: 'What of the request moved its score most, three at most.' },
+          { description: 'Properties of the request that influenced the score most, at most three.' },
         ),
       }),
-      { description: 'Those shown first, then those that could be, by rank, then all others.' },
+      { description: 'Offers that would be shown, then other eligible offers by rank, then all others.' },
     ),
   }),
 });
@@ -89,10 +95,10 @@ export async function explainRoutes(
 ): Promise<void> {
   const schema = {
     operationId: 'explainOffers',
-    summary: 'Explain what a request would be shown',
+    summary: 'Explain a fetch',
     description:
-      'Takes a fetch-offers request and says of each offer provisioned to the publisher why it would be shown, ' +
-      'or not. Nothing is recorded.',
+      'Takes the body of a fetch and explains for each offer that is provisioned to the publisher why it would ' +
+      'be shown or not. Nothing is recorded.',
     tags: ['Decisions'],
     querystring: explainQuery,
     body: fetchOffersBody,

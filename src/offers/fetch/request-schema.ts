@@ -13,15 +13,15 @@ const maxLanguageLength = 256;
 const country = Type.Optional(
   Type.Unknown({
     description:
-      'ISO 3166-1, two or three letters of any case; overrides the country of the IP address. ' +
-      'Anything else is ignored.',
+      'ISO 3166-1 code with two or three letters. It overrides the country of the IP address. Other values are ' +
+      'ignored.',
   }),
 );
 
 /** Schema of a number from 10 to 5000, as text. */
 const timeoutText = Type.String({
   pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
-  description: 'Answer within this time (10–5000 ms), else with no offers.',
+  description: 'Maximum response time in milliseconds, 10 to 5000. If it is exceeded, the response contains no offers.',
 });
 
 /**
@@ -29,21 +29,21 @@ const timeoutText = Type.String({
  */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
-  accountId: Type.Optional(Type.String({ description: 'The SDK id, as published native SDKs send it.' })),
+  accountId: Type.Optional(Type.String({ description: 'SDK id, as sent by the published native SDKs.' })),
   loyaltyboost: Type.Optional(
     Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], {
-      description: '0 no incentive offers, 1 also, 2 only.',
+      description: 'Incentive offers: 0 excludes them, 1 includes them, 2 returns only them.',
     }),
   ),
   creative: Type.Optional(
-    Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' }),
+    Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1 returns only offers with an image.' }),
   ),
   campaignId: integerParameter(
     { minimum: 1 },
-    { pattern: '^[^,;|\\[]*$', description: 'Id of the one campaign whose offer is shown.' },
+    { pattern: '^[^,;|\\[]*$', description: 'Id of the only campaign whose offers can be returned.' },
   ),
   country,
-  pub_user_id: text(256, 'As in the body.'),
+  pub_user_id: text(256, 'Same as in the body.'),
   timeout_ms: Type.Optional({ ...timeoutText, [describedAs]: { type: 'integer', minimum: 10, maximum: 5000 } }),
 });
 
@@ -54,23 +54,26 @@ export const fetchOffersBody = Type.Object(
   {
     placement: textOrNumber(
       maxPlacementLength,
-      "Where the unit is shown. Required unless the publisher's `default_placement` is set.",
+      'Name of the placement. Required unless the publisher has a `default_placement`.',
     ),
-    ua: text(2048, "The end user's user agent; default: the User-Agent header."),
-    ip: text(64, "The end user's address; absent or `auto`: the caller's."),
+    ua: text(2048, 'User agent of the end user. Defaults to the User-Agent header.'),
+    ip: text(64, 'IP address of the end user. Defaults to the address of the caller, as does `auto`.'),
     ad_fp: textOrNumber(256, 'Unique id of the end user, for caps and opt-outs.'),
-    pub_user_id: textOrNumber(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
+    pub_user_id: textOrNumber(
+      256,
+      "The publisher's own id of the user, without personal data. Required for User Selected Perks and the wallet.",
+    ),
     email_sha256: Type.Optional(
       Type.String({
         pattern: '^[0-9A-Fa-f]{64}$',
         description:
-          "SHA-256 of the user's e-mail address in lower case without blanks, to find the user in audiences. Kept as " +
-          'a keyed hash only.',
+          "SHA-256 hash of the user's trimmed, lower-case e-mail address, to find the user in audiences. It is " +
+          'stored only as a keyed hash.',
       }),
     ),
     dev: Type.Optional(
       Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
-        description: '1: a test answer; nothing is counted, and its rows are gone after a day.',
+        description: '1 marks a test: nothing is counted, and the data is deleted after a day.',
       }),
     ),
     country,
@@ -78,32 +81,35 @@ export const fetchOffersBody = Type.Object(
       Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()]),
     ),
     themeId: Type.Optional(
-      Type.Unknown({ description: 'Id or key of a theme; also `theme_id`. What names no theme counts as not given.' }),
+      Type.Unknown({
+        description: 'Id or key of a theme. `theme_id` is also accepted. An unknown theme is treated as absent.',
+      }),
     ),
-    theme_id: Type.Optional(Type.Unknown({ description: 'Old name of `themeId`.' })),
+    theme_id: Type.Optional(Type.Unknown({ description: 'Deprecated alias of `themeId`.' })),
     language: text(
       maxLanguageLength,
-      'What the end user reads: a BCP 47 tag, such as `pt-BR`; default: as `Accept-Language`, else the publisher’s.',
+      'Language of the end user as a BCP 47 tag, such as `pt-BR`. Defaults to the `Accept-Language` header, or ' +
+        "else to the publisher's language.",
     ),
     timeout_ms: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' }),
+      Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'Same as in the query.' }),
     ),
     consent: Type.Optional(
       Type.Unknown({
         description:
-          'true, 1, "true", "1", "yes" or "granted": the user consents. Absent, null or empty: nothing is stated. ' +
-          'Any other value refuses: neither identity nor history of the end user is used or kept, as with ' +
-          '`Sec-GPC: 1`.',
+          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" are consent. Absent, null and ' +
+          "empty are no statement. All other values are a refusal: the user's identity and history are neither " +
+          'used nor stored, as with the header `Sec-GPC: 1`.',
       }),
     ),
     experiments: Type.Optional(
-      Type.Unknown({ description: 'In a test: the arms of experiments, `{ key: arm }`. Else ignored.' }),
+      Type.Unknown({ description: 'Arms of experiments as `{ key: arm }`. Only in tests; otherwise ignored.' }),
     ),
-    user_agent: text(2048, 'Old name of `ua`.'),
-    adpx_fp: textOrNumber(256, 'Old name of `ad_fp`.'),
-    fingerprint: textOrNumber(256, 'Old name of `ad_fp`.'),
-    key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
-    api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
+    user_agent: text(2048, 'Deprecated alias of `ua`.'),
+    adpx_fp: textOrNumber(256, 'Deprecated alias of `ad_fp`.'),
+    fingerprint: textOrNumber(256, 'Deprecated alias of `ad_fp`.'),
+    key: Type.Optional(Type.String({ description: 'API key, if it is not in the query.' })),
+    api_key: Type.Optional(Type.String({ description: 'API key, if it is not in the query.' })),
   },
   { title: 'FetchAtOnePlacement', additionalProperties: true },
 );
@@ -115,7 +121,7 @@ const placementOfCall = Type.Object(
   {
     name: Type.String({ maxLength: maxPlacementLength, pattern: noNul }),
     count: Type.Optional(offersPerResponse),
-    theme_id: Type.Optional(Type.Unknown({ description: 'As in the body, for this placement alone.' })),
+    theme_id: Type.Optional(Type.Unknown({ description: 'Theme for this placement only, as in the body.' })),
   },
   { additionalProperties: false },
 );
@@ -129,9 +135,9 @@ export const fetchBody = Type.Object(
         minItems: 1,
         maxItems: maxCallPlacements,
         description:
-          'In place of `placement`: one session and one list of offers each, `data.placements`, in this order. ' +
-          'No offer, campaign or exclusion group stands in two of them. `count`: most offers there. ' +
-          'Entries that cannot be read are ignored.',
+          'Placements of one response, instead of `placement`. Each gets its own session and offers, in ' +
+          '`data.placements` in the same order. An offer, campaign or exclusion group appears at most once. ' +
+          '`count` is the maximum number of offers. Invalid entries are ignored.',
       }),
     ),
   },

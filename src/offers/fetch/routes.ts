@@ -50,8 +50,8 @@ export async function offerRoutes(scope: App, { auth, offers, hot, ...records }:
   const readCall = createCallReader(auth, removeUnreadable, notices);
   const schema = {
     description:
-      'The offers for one user at one placement, or at several, decided now. ' +
-      'All versions of the path answer the same.',
+      'Selects the offers for one user at one or several placements. All versions of the path respond in the ' +
+      'same way.',
     tags: ['Offers'],
     ...schemas,
     response: { 200: fetchAnswer, ...errorAnswers(400, 401, 403, 413, 415) },

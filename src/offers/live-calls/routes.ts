@@ -15,12 +15,18 @@ import { isFetch, type KeptCall, type LiveCall } from './store.ts';
 const query = Type.Object({
   publisher_id: publisherIdParameter,
   status: Type.Optional(
-    Type.String({ pattern: '^[1-5]([0-9]{2}|xx)$', description: 'Only with this status: `404`, or `4xx`.' }),
+    Type.String({
+      pattern: '^[1-5]([0-9]{2}|xx)$',
+      description: 'Returns only calls with this status, such as `404` or `4xx`.',
+    }),
   ),
-  placement: Type.Optional(Type.String({ maxLength: 200, description: 'Only fetches at this placement.' })),
+  placement: Type.Optional(Type.String({ maxLength: 200, description: 'Returns only fetches at this placement.' })),
   last: integerParameter(
     { minimum: 0, maximum: 200 },
-    { pattern: '^(1?[0-9]{1,2}|200)$', description: 'How many of before are sent first, up to 200; default 10.' },
+    {
+      pattern: '^(1?[0-9]{1,2}|200)$',
+      description: 'Number of earlier calls that are sent first, up to 200. Defaults to 10.',
+    },
   ),
 });
 type Query = Static<typeof query>;
@@ -29,12 +35,12 @@ const schema = {
   operationId: 'streamLiveCalls',
   summary: 'Stream live calls',
   description:
-    'Events `call`, masked, as they come; meanwhile they are recorded. First the last ones of the minute before, and ' +
-    'refused ones of the last hour. Reconnect when it ends.',
+    'Sends each call as an event `call`, with masked values. Calls are recorded while someone watches. The ' +
+    'stream starts with calls of the last minute and rejected calls of the last hour. Reconnect when it ends.',
   tags: ['Decisions'],
   querystring: query,
   response: {
-    200: { description: 'Events, as calls come.', content: { 'text/event-stream': { schema: Type.String() } } },
+    200: { description: 'Stream of events.', content: { 'text/event-stream': { schema: Type.String() } } },
     ...errorAnswers(400, 401, 403, 404, 429),
   },
 };

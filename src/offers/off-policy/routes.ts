@@ -16,11 +16,14 @@ const query = Type.Object({
     alternatives.map((name) => Type.Literal(name)),
     {
       description:
-        '`weights`: by weights alone; `no_context`: by what is learned of offers, blind to users; ' +
-        '`without_campaign`: without the campaign `campaign_id`.',
+        'Ranking to evaluate. `weights`: by weight only. `no_context`: by the learned rates of offers, without ' +
+        'properties of users. `without_campaign`: without `campaign_id`.',
     },
   ),
-  campaign_id: integerParameter({ minimum: 1 }, { pattern: '^[1-9]\\d{0,9}$', description: 'For `without_campaign`.' }),
+  campaign_id: integerParameter(
+    { minimum: 1 },
+    { pattern: '^[1-9]\\d{0,9}$', description: 'Id of the campaign that is left out. Only with `without_campaign`.' },
+  ),
 });
 
 const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });
@@ -32,23 +35,30 @@ const answer = Type.Object({
     campaign_id: Type.Union([Type.Integer(), Type.Null()]),
     from: Type.String({ format: 'date-time' }),
     to: Type.String({ format: 'date-time' }),
-    sessions: Type.Integer({ description: 'Sessions that were decided again, a random sample.' }),
+    sessions: Type.Integer({ description: 'Number of randomly chosen sessions whose decisions were repeated.' }),
     effective_sessions: Type.Integer({
-      description: 'As many sessions of the other ranking would say as much (effective sample size).',
+      description:
+        'Effective sample size: number of sessions of the other ranking with the same statistical information.',
     }),
-    coverage: Type.Number({ description: 'Share of what the other ranking shows that was shown now and then.' }),
-    is_enough: Type.Boolean({ description: 'False: too little data, and nothing is said of the other ranking.' }),
-    actual: orNull('Revenue of 1,000 sessions as they were decided; null: there were none.'),
-    estimated: orNull('The same of the other ranking; null: too little data.'),
+    coverage: Type.Number({
+      description: "Share of the other ranking's offers that were also shown at least occasionally.",
+    }),
+    is_enough: Type.Boolean({ description: 'Whether there is enough data for an estimate.' }),
+    actual: orNull('Actual revenue per 1,000 sessions, or null without sessions.'),
+    estimated: orNull('Estimated revenue per 1,000 sessions with the other ranking, or null without enough data.'),
     lift: Type.Union(
       [
         Type.Object(
           { estimate: Type.Number(), low: Type.Number(), high: Type.Number() },
-          { title: 'RankingLift', description: 'What the other earns more, with its 95 % interval; 0.1 is 10 % more.' },
+          {
+            title: 'RankingLift',
+            description:
+              'Relative difference of the estimated revenue, with its 95 % confidence interval. 0.1 is 10 % more.',
+          },
         ),
         Type.Null(),
       ],
-      { description: 'null: too little data.' },
+      { description: 'Estimated lift, or null without enough data.' },
     ),
   }),
 });
@@ -60,8 +70,10 @@ export async function rankingCheckRoutes(app: App, { dbHealth, auth, check }: Ra
   const failFast = createFailFast(dbHealth);
   const schema = {
     operationId: 'checkRanking',
-    summary: 'Estimate what another ranking would have earned',
-    description: 'Of the last 7 days, from stored decisions, without showing it to anybody. Kept for 10 minutes.',
+    summary: 'Estimate the revenue of another ranking',
+    description:
+      'Estimates revenue from stored decisions of the last 7 days, without showing the other ranking to users. ' +
+      'Results are cached for 10 minutes.',
     tags: ['Decisions'],
     querystring: query,
     response: { 200: answer, ...errorAnswers(400, 401, 403) },

@@ -24,20 +24,22 @@ const maxLimit = 100;
 const limitSchema = Type.Union(
   [Type.Integer({ minimum: 1, maximum: maxLimit }), Type.String({ pattern: '^([1-9][0-9]?|100)$' })],
   {
-    description: `Offers of one page, 1–${maxLimit}; default ${defaultLimit}. In the query or the body.`,
+    description: `Offers per page, 1 to ${maxLimit}. Defaults to ${defaultLimit}. In the query or the body.`,
   },
 );
 const cursorSchema = Type.String({
   maxLength: 128,
-  description: '`next_cursor` of the page before. In the query or the body.',
+  description: '`next_cursor` of the previous page. In the query or the body.',
 });
 
 const wallQuery = Type.Object({
   limit: Type.Optional(limitSchema),
   cursor: Type.Optional(cursorSchema),
-  q: Type.Optional(Type.String({ maxLength: 100, description: 'Only offers that hold all of these words.' })),
+  q: Type.Optional(
+    Type.String({ maxLength: 100, description: 'Search terms. Returns only offers that contain all of them.' }),
+  ),
   category: Type.Optional(
-    Type.String({ maxLength: campaignLimits.category, description: 'Only offers of this category.' }),
+    Type.String({ maxLength: campaignLimits.category, description: 'Returns only offers of this category.' }),
   ),
 });
 
@@ -55,9 +57,13 @@ const wallAnswer = Type.Object(
   {
     data: Type.Object({
       ...fetchOffersAnswer.properties.data.properties,
-      total: Type.Integer({ description: 'Offers of the whole wall, after the filter.' }),
-      next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'null: this is the last page.' }),
-      first_cursor: Type.String({ description: 'The beginning of the same wall, for another filter.' }),
+      total: Type.Integer({ description: 'Number of offers that match the filter.' }),
+      next_cursor: Type.Union([Type.String(), Type.Null()], {
+        description: '`cursor` of the next page, or null on the last page.',
+      }),
+      first_cursor: Type.String({
+        description: 'Cursor of the first page. Use it to apply another filter to the same offers.',
+      }),
       categories: Type.Array(Type.String()),
     }),
   },
@@ -88,7 +94,7 @@ export async function offerwallRoutes(
   const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
   const readCall = createCallReader(auth, removeUnreadable, notices);
   const schema = {
-    description: 'All offers that a user may see, page by page. All versions of the path answer the same.',
+    description: 'Returns all offers that a user can see, in pages. All versions of the path respond in the same way.',
     tags: ['Offers'],
     ...schemas,
     response: answers,

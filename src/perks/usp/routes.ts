@@ -12,7 +12,8 @@ import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall, type UspDeps } from './service.ts';
 
-const description = 'Of an offer that the session has shown, until it is wrapped. A repeat changes nothing.';
+const description =
+  'Applies to an offer that the session has shown, until the session is wrapped. Repeating the call has no effect.';
 
 const toggles = [
   { action: 'select', to: 'selected', operationId: 'selectOffer', summary: 'Select an offer' },
@@ -51,7 +52,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     ...shared,
     operationId: 'changeSelection',
     summary: 'Change the selection',
-    description: 'Selects and unselects several offers at once, all or nothing.',
+    description: 'Selects and unselects several offers at once, all or none.',
     params: sessionParams,
     body: changesBody,
   };
@@ -63,8 +64,8 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
   const getSchema = {
     ...shared,
     operationId: 'getPerksSession',
-    summary: 'Show the session',
-    description: 'The offers that it has shown, each with whether it is selected.',
+    summary: 'Get the session',
+    description: 'Returns the offers that the session has shown, and whether each is selected.',
     params: sessionParams,
   };
   app.get(sessionPath, { ...hooks, schema: getSchema }, async (request) => {
@@ -75,10 +76,10 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
   const wrapSchema = {
     ...shared,
     operationId: 'wrapSession',
-    summary: 'Wrap the session and send the webhook',
+    summary: 'Wrap the session',
     description:
-      'Ends the selection. The webhook is in the same transaction: 200 means that it will be sent. Repeating it' +
-      ' changes nothing.',
+      'Closes the selection and queues the webhook in the same transaction: after a 200 response it will be ' +
+      'sent. Repeating the call has no effect.',
     params: sessionParams,
     body: actionBody,
   };

@@ -6,7 +6,7 @@ import { exactNumber } from '../../platform/http/schemas.ts';
 const userId = Type.Optional(
   Type.Union([Type.String({ maxLength: 256 }), exactNumber], {
     description:
-      'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
+      '`pub_user_id` of the fetch, in the body or the query. Required with the SDK id, optional with an API key.',
   }),
 );
 
@@ -17,12 +17,12 @@ const campaignIds = (description: string) =>
   Type.Optional(Type.Array(Type.Integer(), { maxItems: maxIds, description }));
 
 export const sessionParams = Type.Object({
-  session_id: Type.String({ description: 'session_id of the fetch-offers answer.' }),
+  session_id: Type.String({ description: '`session_id` of the fetch response.' }),
 });
 
 export const campaignParams = Type.Object({
   session_id: sessionParams.properties.session_id,
-  campaign_id: Type.String({ description: 'campaign_id of an offer of that answer.' }),
+  campaign_id: Type.String({ description: '`campaign_id` of an offer in the fetch response.' }),
 });
 
 export const uspQuery = Type.Object({
@@ -30,38 +30,38 @@ export const uspQuery = Type.Object({
   pub_user_id: userId,
 });
 
-export const userBody = Type.Object({ pub_user_id: userId }, { title: 'UserBody', description: 'May be absent.' });
+export const userBody = Type.Object({ pub_user_id: userId }, { title: 'UserBody', description: 'Optional body.' });
 
 export const changesBody = Type.Object(
   {
     pub_user_id: userId,
-    selected: campaignIds('Campaigns to select.'),
-    unselected: campaignIds('Campaigns to unselect.'),
+    selected: campaignIds('Ids of campaigns to select.'),
+    unselected: campaignIds('Ids of campaigns to unselect.'),
   },
-  { description: 'Changes to the selection, applied all or not at all. May be absent.' },
+  { description: 'Changes to the selection, all or none. Optional.' },
 );
 
 export const actionBody = Type.Object({
   pub_user_id: userId,
-  action: Type.Literal('wrap', { description: 'The confirmation event: closes the session and sends the webhook.' }),
-  selected: campaignIds('Campaigns to select before.'),
-  unselected: campaignIds('Campaigns to unselect before.'),
+  action: Type.Literal('wrap', { description: 'Confirmation event, which closes the session and sends the webhook.' }),
+  selected: campaignIds('Ids of campaigns to select first.'),
+  unselected: campaignIds('Ids of campaigns to unselect first.'),
   consent: Type.Optional(
     Type.Unknown({
       description:
-        'true, 1, "true", "1", "yes" or "granted": the user has asked for the confirmed perks by e-mail; see ' +
-        '`email`. Any other value asks for none.',
+        'Whether the user asked for the confirmed perks by e-mail (see `email`): true, 1, "true", "1", "yes" or ' +
+        '"granted". All other values mean no.',
     }),
   ),
   email: Type.Optional(
     Type.String({
       maxLength: 254,
       description:
-        'Where they are sent to, with `consent` true; kept sealed until then. Not needed where your own mailer ' +
-        'delivers.',
+        'Address for the e-mail, if `consent` is true. It is stored encrypted until the message is sent. Not ' +
+        'needed if you use your own mailer.',
     }),
   ),
-  language: Type.Optional(Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' })),
+  language: Type.Optional(Type.String({ maxLength: 35, description: "BCP 47 tag of the e-mail's language." })),
 });
 
 /** Schema of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
@@ -73,16 +73,16 @@ export const sessionView = Type.Object(
         session_id: Type.String({ format: 'uuid' }),
         pub_user_id: Type.String(),
         status: Type.Union([Type.Literal('open'), Type.Literal('wrapped'), Type.Literal('expired')], {
-          description: 'expired: not wrapped within 24 hours of the fetch.',
+          description: 'State of the session. `expired`: not wrapped within 24 hours of the fetch.',
         }),
-        selected: Type.Array(Type.Integer(), { description: 'Campaign ids, in the order shown.' }),
+        selected: Type.Array(Type.Integer(), { description: 'Ids of the selected campaigns, in the order shown.' }),
         unselected: Type.Array(Type.Integer(), {
-          description: "The session's other campaign ids, in the order shown.",
+          description: "Ids of the session's other campaigns, in the order shown.",
         }),
         wrapped_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
         campaigns: Type.Optional(
           Type.Array(Type.Object({ campaign_id: Type.Integer(), coupon: couponSchema }), {
-            description: 'After the wrap, of each selected offer that has codes: the one this user was given.',
+            description: 'Coupon of each selected offer that has codes, after the wrap.',
           }),
         ),
       },

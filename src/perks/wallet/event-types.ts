@@ -55,7 +55,7 @@ const payloadOf = (event: WalletEvent) =>
     image: Type.String(),
     cta_yes: Type.String(),
     cta_no: Type.String(),
-    tnc: Type.String({ description: 'Terms and conditions, HTML.' }),
+    tnc: Type.String({ description: 'Terms and conditions as HTML.' }),
     timestamp: Type.String({ format: 'date-time' }),
     coupon: Type.Optional(couponSchema),
   });

@@ -27,7 +27,7 @@ const walletQuery = Type.Object({
   pub_user_id: Type.String({
     maxLength: 256,
     pattern: noNulNotBlank,
-    description: 'Whose wallet.',
+    description: "Publisher's id of the user who owns the wallet.",
   }),
 });
 
@@ -35,7 +35,7 @@ const savedOffer = Type.Object({
   ...offerSchema.properties,
   saved_at: Type.String({ format: 'date-time' }),
   state: Type.Union([Type.Literal('active'), Type.Literal('expired')], {
-    description: 'expired: paused or removed since it was saved.',
+    description: 'State of the offer. `expired`: paused or removed since it was saved.',
   }),
 });
 const listAnswer = Type.Object({
@@ -44,7 +44,7 @@ const listAnswer = Type.Object({
     count: Type.Integer(),
     wallet_url: Type.String({
       format: 'uri',
-      description: "Signed link to the page with the user's saved offers, good for 60 days.",
+      description: "Signed link to the page with the user's saved offers. Valid for 60 days.",
     }),
   }),
 });
@@ -80,10 +80,14 @@ const reminderBody = Type.Partial(
     {
       consent: Type.Unknown({
         description:
-          'true, 1, "true", "1", "yes" or "granted": the user has asked to be reminded by e-mail; see `email`.',
+          'Whether the user asked for a reminder by e-mail (see `email`): true, 1, "true", "1", "yes" or ' +
+          '"granted".',
       }),
-      email: Type.String({ maxLength: 254, description: 'Where the reminder goes; kept sealed until then.' }),
-      language: Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' }),
+      email: Type.String({
+        maxLength: 254,
+        description: 'Address for the reminder. It is stored encrypted until the reminder is sent.',
+      }),
+      language: Type.String({ maxLength: 35, description: "BCP 47 tag of the e-mail's language." }),
     },
     { title: 'Reminder' },
   ),
@@ -124,8 +128,8 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     security: [],
     summary: 'Save an offer',
     description:
-      'Keeps the offer that the token names for the user it was shown to. A repeat answers the same. The body, which ' +
-      'may be absent, asks for a reminder before the offer ends.',
+      'Saves the offer of the token for the user it was shown to. Repeating the call returns the same response. ' +
+      'With a body, the user gets a reminder before the offer ends.',
     tags,
     querystring,
     body: reminderBody,
@@ -139,17 +143,19 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
   });
 
   const redirect = {
-    description: 'To the page with the saved offers, where this one can be saved, too. Nothing is saved by this call.',
+    description:
+      'Redirect to the page with the saved offers, where the user can save this offer. The call itself saves ' +
+      'nothing.',
   };
   const getSchema = {
     operationId: 'openWallet',
     security: [],
     summary: 'Open the wallet page',
-    description: 'Redirects to the page where the user can save this offer. This call saves nothing.',
+    description: 'Redirects to the page where the user can save this offer. The call itself saves nothing.',
     tags,
     querystring,
     response: {
-      200: { description: 'That page, once the redirect is followed.' },
+      200: { description: 'Page after the redirect.' },
       302: redirect,
       ...errorAnswers(400, 403),
     },
@@ -176,7 +182,7 @@ async function listRoutes(
     ...shared,
     operationId: 'listSavedOffers',
     summary: "List a user's saved offers",
-    description: 'Newest first, expired ones included: `state` says which.',
+    description: 'Returns saved offers, newest first, including expired ones (see `state`).',
     response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
   };
   app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
@@ -202,7 +208,7 @@ async function listRoutes(
     ...shared,
     operationId: 'removeSavedOffer',
     summary: 'Remove a saved offer',
-    description: 'The webhook `offer.removed` is sent.',
+    description: 'Removes the offer and sends the webhook `offer.removed`.',
     params: Type.Object({ offer_id: Type.String() }),
     response: { 200: removeAnswer, ...errorAnswers(400, 401, 403, 404) },
   };

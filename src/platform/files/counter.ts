@@ -33,7 +33,9 @@ export const fileWarning = Type.Object(
   {
     code: Type.Union(fileWarningCodes.map((code) => Type.Literal(code))),
     message: Type.String(),
-    count: Type.Union([Type.Integer(), Type.Null()], { description: 'Rows or columns, where they are counted.' }),
+    count: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Number of affected rows or columns, if they were counted.',
+    }),
   },
   { title: 'FileWarning' },
 );
@@ -44,28 +46,32 @@ export type FileWarning = Static<typeof fileWarning>;
 export const dryRunView = Type.Object(
   {
     separator: Type.Union([Type.Literal(','), Type.Literal(';'), Type.Literal('\t'), Type.Null()], {
-      description: 'null: the file has one column.',
+      description: 'Column separator, or null if the file has one column.',
     }),
     header: Type.Boolean({ description: 'Whether the first row is a header.' }),
     columns: Type.Array(
       Type.Object({
         name: Type.Union([Type.String(), Type.Null()]),
-        used_as: Type.Union([Type.String(), Type.Null()], { description: 'null: the column is not used.' }),
+        used_as: Type.Union([Type.String(), Type.Null()], {
+          description: 'How the column is used, or null if it is ignored.',
+        }),
       }),
     ),
-    rows: Type.Integer({ description: 'Rows without the header.' }),
-    bad: Type.Integer({ description: 'Rows that cannot be loaded.' }),
-    duplicates: Type.Integer({ description: 'Rows whose value occurs before, or is stored already.' }),
+    rows: Type.Integer({ description: 'Number of rows without the header.' }),
+    bad: Type.Integer({ description: 'Number of invalid rows.' }),
+    duplicates: Type.Integer({
+      description: 'Number of rows whose value appears earlier in the file or is already stored.',
+    }),
     sample: Type.Array(
       Type.Object({
         line: Type.Integer(),
         values: Type.Record(Type.String(), Type.String()),
         problem: Type.Union([Type.String(), Type.Null()]),
       }),
-      { description: 'The first five rows, as they are read.' },
+      { description: 'First five rows as they were read.' },
     ),
     warnings: Type.Array(fileWarning),
-    errors: Type.Array(badRow, { description: 'The first hundred rows that cannot be loaded.' }),
+    errors: Type.Array(badRow, { description: 'First 100 invalid rows.' }),
   },
   { title: 'FileDryRun' },
 );

@@ -7,10 +7,10 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 /** Query parameters of every import of a file (docs/reading-input.md#files). */
 export const fileQuery = {
-  dry_run: booleanParameter('`true`: the file is checked and described, nothing is written.'),
-  header: text('`present` or `absent`: whether the first row is a header. Default: Perkwire finds out.'),
-  column: text('Name or number, from 1, of the column with the values.'),
-  partial: booleanParameter('`true`: also loads a file of which more than 1 % of the rows are refused.'),
+  dry_run: booleanParameter('`true` checks and describes the file and writes nothing.'),
+  header: text('Whether the first row is a header: `present` or `absent`. Detected by default.'),
+  column: text('Name of the column with the values, or its number starting at 1.'),
+  partial: booleanParameter('`true` loads the valid rows even if more than 1 % of the rows are invalid.'),
 };
 
 const querySchema = Type.Object(fileQuery);

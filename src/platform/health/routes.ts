@@ -6,9 +6,13 @@ const live = Type.Object({ status: Type.Literal('ok') });
 const ready = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]),
-    database: Type.Boolean({ description: 'Whether it can commit.' }),
-    clock: Type.Boolean({ description: "Whether this process's clock is within a minute of the database's." }),
-    event_log: Type.Optional(Type.Boolean({ description: 'With an event log: whether it takes events.' })),
+    database: Type.Boolean({ description: 'Whether the database can commit.' }),
+    clock: Type.Boolean({
+      description: "Whether the process's clock differs from the database's by less than a minute.",
+    }),
+    event_log: Type.Optional(
+      Type.Boolean({ description: 'Whether the event log accepts events. Only with an event log.' }),
+    ),
     catalog_version: Type.Integer(),
   },
   { title: 'Readiness' },
@@ -38,8 +42,8 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
     {
       schema: {
         operationId: 'getLiveness',
-        summary: 'Liveness',
-        description: '200 as long as the process runs. It asks neither the database nor anything else.',
+        summary: 'Check liveness',
+        description: 'Responds with 200 as long as the process runs. Does not check the database or other services.',
         tags: ['Health'],
         security: [],
         response: { 200: live, 405: wrongMethod },
@@ -54,8 +58,10 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
     {
       schema: {
         operationId: 'getReadiness',
-        summary: 'Readiness',
-        description: '200 while the database can commit and agrees on the time, else 503. For load balancers.',
+        summary: 'Check readiness',
+        description:
+          'Responds with 200 if the database can commit and the clocks agree, otherwise with 503. For load ' +
+          'balancers.',
         tags: ['Health'],
         security: [],
         response: { 200: ready, 405: wrongMethod, 503: ready },
@@ -79,8 +85,8 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
     {
       schema: {
         operationId: 'getTrackingReadiness',
-        summary: 'Readiness for beacons and clicks',
-        description: 'With an event log they are taken while the database is unavailable.',
+        summary: 'Check readiness for beacons and clicks',
+        description: 'With an event log, beacons and clicks are accepted while the database is unavailable.',
         tags: ['Health'],
         security: [],
         response: { 200: tracking, 405: wrongMethod, 503: tracking },

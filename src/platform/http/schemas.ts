@@ -11,7 +11,7 @@ export const errorSchema = Type.Object(
     }),
     request_id: Type.String(),
   },
-  { $id: 'Error', description: 'Every error answer of every route.' },
+  { $id: 'Error', description: 'Body of every error response.' },
 );
 
 /** Error responses of a route by status, for its `response` schema. */

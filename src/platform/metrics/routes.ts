@@ -15,8 +15,8 @@ export async function metricsRoutes(
   if (metricsToken === null) return;
   const expected = digest(metricsToken);
   const schema = {
-    summary: 'Metrics for Prometheus',
-    description: 'Needs `Authorization: Bearer` with METRICS_TOKEN.',
+    summary: 'Get Prometheus metrics',
+    description: 'Requires `Authorization: Bearer` with the token in METRICS_TOKEN.',
     tags: ['Health'],
     response: { 200: Type.String(), ...errorAnswers(401) },
   };

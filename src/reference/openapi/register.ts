@@ -23,12 +23,14 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'query',
     name: 'api_key',
-    description: 'The same in the query, before the header; last come `key` and `api_key` of a JSON body.',
+    description:
+      'API key in the query. It takes precedence over the header. A JSON body can contain it as `key` or ' +
+      '`api_key` instead.',
   },
   operator: {
     type: 'http',
     scheme: 'bearer',
-    description: "An operator's API key: one with the permission `accounts`.",
+    description: 'API key with the permission `accounts`, for operators.',
   },
 } as const;
 

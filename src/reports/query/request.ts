@@ -22,37 +22,39 @@ const text = (description: string) => Type.Optional(Type.String({ maxLength: 200
 export const activityQuery = Type.Object(
   {
     api_key: text('API key with `reports`.'),
-    accountId: text('Another name of `api_key`.'),
-    from: text('First day, `2026-11-21`, in the time zone. Default: `to`, else yesterday.'),
-    to: text('Last day. Default: yesterday, or `from` where that is later.'),
-    start_date: text('The same as `from`.'),
-    end_date: text('The same as `to`.'),
-    timezone: text("IANA zone of days and hours, such as Europe/Berlin. Default: the publisher's."),
+    accountId: text('Same as `api_key`.'),
+    from: text('First day, such as `2026-11-21`, in the time zone of the report. Defaults to `to`, or else yesterday.'),
+    to: text('Last day. Defaults to yesterday, or to `from` if that is later.'),
+    start_date: text('Same as `from`.'),
+    end_date: text('Same as `to`.'),
+    timezone: text("IANA time zone of days and hours, such as Europe/Berlin. Defaults to the publisher's time zone."),
     aggregated_by: Type.Optional(
       Type.Unsafe<Aggregation>({
         type: 'string',
         enum: ['hour', 'day', 'week', 'month'],
-        description: 'Default: day. Weeks begin on Monday; `date` of a week or month is its first day.',
+        description:
+          'Length of the periods. Defaults to day. Weeks begin on Monday. `date` of a week or month is its first ' +
+          'day.',
       }),
     ),
     group_by: text(
-      'List by commas of placement, campaign, offer, country, device, os, and one custom attribute as `custom.KEY`. ' +
-        '`date` adds nothing: every row has one.',
+      'Dimensions to group by, separated by commas: placement, campaign, offer, country, device, os, and one ' +
+        'custom attribute as `custom.KEY`. `date` has no effect, because every row has a date.',
     ),
     placement: text(
-      'List by commas of placements that count; likewise the other dimensions, and custom attributes by their names ' +
-        'or as `custom.KEY`. One that was never sent matches nothing.',
+      'Placements to include, separated by commas. The other dimensions, and custom attributes by name or as ' +
+        '`custom.KEY`, filter in the same way. A value without activity matches nothing.',
     ),
-    campaign: text('Ids.'),
+    campaign: text('Ids of campaigns, separated by commas.'),
     offer: text('Ids.'),
-    country: text('ISO 3166-1 alpha-2, or `unknown`.'),
-    device: text('mobile, tablet, desktop, …'),
-    os: text('Such as ios.'),
+    country: text('ISO 3166-1 alpha-2 codes or `unknown`, separated by commas.'),
+    device: text('Device types, such as mobile, tablet or desktop, separated by commas.'),
+    os: text('Operating systems, such as ios, separated by commas.'),
     format: Type.Optional(
       Type.Unsafe<'json' | 'csv'>({
         type: 'string',
         enum: ['json', 'csv'],
-        description: 'Default: by the `Accept` header.',
+        description: 'Format of the response. Defaults to the `Accept` header.',
       }),
     ),
   },

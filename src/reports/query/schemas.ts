@@ -4,20 +4,24 @@ import { sessionViewNames, viewNames } from '../view.ts';
 import { activityQuery } from './request.ts';
 
 const sessionMetric = Type.Union([Type.Number(), Type.Null()], {
-  description: 'null: of several campaigns or offers together, whose sums cannot tell their sessions apart.',
+  description: 'null for several campaigns or offers together, because sessions cannot be counted across them.',
 });
 const amount = Type.Union([Type.Number(), Type.Null()], {
-  description: 'null: not exactly one currency occurs; see `revenue_by_currency`.',
+  description: 'null unless exactly one currency occurs. See `revenue_by_currency`.',
 });
 const moneySums = Type.Array(
   Type.Object(
     { currency: Type.String(), revenue: Type.Number(), unbilled: Type.Number() },
     { title: 'RevenueOfCurrency' },
   ),
-  { description: 'Different currencies are never added. `XXX`: amounts of earlier releases in unknown currencies.' },
+  {
+    description:
+      'Amounts by currency. Different currencies are never added. `XXX` contains amounts of earlier releases ' +
+      'without a known currency.',
+  },
 );
 const rowCurrency = Type.Union([Type.String(), Type.Null()], {
-  description: 'Currency of `revenue` and `unbilled`; null: not exactly one occurs.',
+  description: 'Currency of `revenue` and `unbilled`. null unless exactly one occurs.',
 });
 const schemaOf = (name: string) => {
   if (name === 'revenue' || name === 'unbilled') return amount;
@@ -34,12 +38,12 @@ const row = Type.Object(
     hour: Type.Optional(
       Type.String({
         format: 'date-time',
-        description: 'By the hour only: its start, with the offset of the time zone.',
+        description: 'Start of the hour with the offset of the time zone. Only in hourly reports.',
       }),
     ),
     ...metrics.properties,
   },
-  { additionalProperties: true, description: 'Each dimension grouped by is a field of its name.' },
+  { additionalProperties: true, description: 'Row of the report. Each dimension in `group_by` is a field.' },
 );
 
 const activityAnswer = Type.Object({
@@ -60,14 +64,18 @@ const activityAnswer = Type.Object({
               revenue: Type.Number(),
               unbilled: Type.Number(),
               rates_as_of: Type.Union([Type.String({ format: 'date' }), Type.Null()], {
-                description: 'First day of the latest rate used; null: nothing was in another currency.',
+                description: 'First day of the latest exchange rate used. null if no amount was converted.',
               }),
             },
             { title: 'ConvertedRevenue' },
           ),
           Type.Null(),
         ],
-        { description: 'Only with a `reporting_currency`; null: a currency has no exchange rate on one of the days.' },
+        {
+          description:
+            'Converted totals, only with a `reporting_currency`. null if a currency has no exchange rate for one ' +
+            'of the days.',
+        },
       ),
     ),
     rows: Type.Array(row),
@@ -85,21 +93,24 @@ const reconciliationAnswer = Type.Object({
     filled_sessions: Type.Integer(),
     empty_sessions: Type.Integer(),
     empty_reasons: counts,
-    dev_sessions: Type.Integer({ description: 'Not counted elsewhere.' }),
+    dev_sessions: Type.Integer({ description: 'Number of test sessions. They are not counted anywhere else.' }),
     offers_served: Type.Integer(),
-    events: Type.Record(Type.String(), Type.Integer(), { description: 'Those that count, by kind.' }),
-    suspicious: Type.Record(Type.String(), counts, { description: 'Those that do not count, by kind and reason.' }),
+    events: Type.Record(Type.String(), Type.Integer(), { description: 'Number of counted events by kind.' }),
+    suspicious: Type.Record(Type.String(), counts, {
+      description: 'Number of suspicious events, which are not counted, by kind and reason.',
+    }),
     offers_not_seen: Type.Integer(),
     impressions_not_clicked: Type.Integer(),
-    balanced: Type.Boolean({ description: 'Offers served ≥ impressions ≥ clicks.' }),
+    balanced: Type.Boolean({ description: 'Whether offers served ≥ impressions ≥ clicks.' }),
   }),
 });
 
 export const activitySchema = {
   operationId: 'reportActivity',
-  summary: 'Report activity',
+  summary: 'Get an activity report',
   description:
-    'JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows are ordered by time; times without activity have none.',
+    'Returns JSON, or CSV with `format=csv` or `Accept: text/csv`. Rows are ordered by time. Periods without ' +
+    'activity are omitted.',
   tags: ['Reports'],
   querystring: activityQuery,
   response: { 200: activityAnswer, ...errorAnswers(400, 401, 403) },
@@ -109,8 +120,8 @@ export const reconciliationSchema = {
   operationId: 'reconcileActivity',
   summary: 'Reconcile sessions, offers and events',
   description:
-    'Of the sessions of UTC days (default: yesterday, at most 400), as of two seconds ago. ' +
-    'Events belong to the day of their session.',
+    'Counts sessions, offers and events of UTC days (default: yesterday, at most 400 days), up to two seconds ' +
+    'ago. An event belongs to the day of its session.',
   tags: ['Reports'],
   querystring: Type.Pick(activityQuery, ['api_key', 'from', 'to']),
   response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403) },

@@ -43,7 +43,7 @@ export const imageAnswer = (description: string) => ({
 });
 
 export const badTokenAnswer = imageAnswer(
-  'The token is bad, expired or foreign: the same image, and nothing is recorded.',
+  'The token is invalid, expired or unknown. Returns the same image and records nothing.',
 );
 
 export const tokenParameter = Type.String({ description: 'Signed token of the offer in its session.' });
@@ -55,21 +55,27 @@ const schema = {
   security: [],
   querystring: Type.Object({
     t: Type.Optional(tokenParameter),
-    cbuster: Type.Optional(Type.String({ description: 'Anything; keeps caches away.' })),
+    cbuster: Type.Optional(Type.String({ description: 'Any value, to bypass caches.' })),
   }),
-  response: { 200: imageAnswer('Recorded, now or earlier.'), 400: badTokenAnswer, ...errorAnswers(405) },
+  response: {
+    200: imageAnswer('The event is recorded, now or by an earlier call.'),
+    400: badTokenAnswer,
+    ...errorAnswers(405),
+  },
 };
 
-const description = 'Answers an image once the event is stored. A repeat counts once.';
+const description = 'Returns an image after the event has been stored. Repeated events count once.';
 
 const ownSchema = {
   ...schema,
   operationId: 'recordOwnEvent',
   summary: 'Record an own event',
-  description: `${description} A name that neither the publisher nor the advertiser of the offer has is a bad token.`,
+  description:
+    `${description} The name must be an own event of the publisher or of the offer's advertiser; otherwise the ` +
+    'token is invalid.',
   querystring: Type.Object({
     ...schema.querystring.properties,
-    name: Type.Optional(Type.String({ description: 'Of the event.' })),
+    name: Type.Optional(Type.String({ description: 'Name of the own event.' })),
   }),
 };
 

@@ -23,19 +23,20 @@ const errorPages: ErrorPages = { invalid_token: 'endUser.errors.offerGone' };
 
 const clickQuery = Type.Object({
   t: Type.Optional(tokenParameter),
-  save_for_later: Type.Optional(Type.String({ description: '1: keep the offer in the wallet instead.' })),
+  save_for_later: Type.Optional(Type.String({ description: '1 saves the offer in the wallet instead.' })),
 });
 
 const redirect = {
-  description: 'To the landing page, with the click id; with `save_for_later=1`, to the page that keeps the offer.',
+  description:
+    'Redirect to the landing page with the click id, or with `save_for_later=1` to the page that saves the offer.',
 };
 
-const noDestination = { description: 'To HEAD and prefetches: nothing was followed yet.' };
+const noDestination = { description: 'Response to HEAD requests and prefetches, which record no click.' };
 
 const schema = {
   operationId: 'followOffer',
   summary: 'Follow an offer',
-  description: 'Counts the click and redirects to the landing page of the offer.',
+  description: 'Records the click and redirects to the landing page of the offer.',
   tags: ['Tracking'],
   security: [],
   querystring: clickQuery,

@@ -8,31 +8,32 @@ import type { Booking } from '../bookings.ts';
 export const postbackEvent = 'conversion';
 
 const payload = Type.Object({
-  conversion_id: Type.String({ description: 'Of the conversion, or of the paid click or impression.' }),
+  conversion_id: Type.String({ description: 'Id of the conversion, or of the paid click or impression.' }),
   status: Type.Union([Type.Literal('recorded'), Type.Literal('void')]),
-  event: Type.String({ description: '`click`, `impression`, or the event that the advertiser reports.' }),
+  event: Type.String({ description: "`click`, `impression`, or the event name in the advertiser's report." }),
   txn_id: Type.String(),
   offer_id: Type.Integer(),
   campaign_id: Type.Integer(),
   advertiser_name: Type.String(),
   payout: Type.Number(),
   unbilled: Type.Number({
-    description: 'What it would have paid; then `payout` is 0.',
+    description: 'Payout that was not booked. `payout` is then 0.',
   }),
   unbilled_reason: Type.String({
-    description: 'Why it is unbilled: `budget`, or `currency` (no exchange rate); empty where `unbilled` is 0.',
+    description:
+      'Why the payout was not booked: `budget`, or `currency` without an exchange rate. Empty if `unbilled` is 0.',
   }),
   currency: Type.String(),
   is_loyalty: Type.Boolean(),
   loyalty_amount: Type.Number(),
-  click_time: Type.String({ description: 'A time; empty for an impression.' }),
-  conversion_time: Type.String({ description: 'A time; empty for a click or an impression.' }),
-  void_time: Type.String({ description: 'A time, or empty where nothing was voided.' }),
-  timestamp: Type.String({ format: 'date-time', description: 'When it was booked.' }),
+  click_time: Type.String({ description: 'Time of the click. Empty for an impression.' }),
+  conversion_time: Type.String({ description: 'Time of the conversion. Empty for a click or an impression.' }),
+  void_time: Type.String({ description: 'Time of the reversal. Empty if it was not reversed.' }),
+  timestamp: Type.String({ format: 'date-time', description: 'Time of the booking.' }),
   session_id: Type.String({ format: 'uuid' }),
   pub_user_id: Type.String(),
   suspicious: Type.String(),
-  payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The custom attributes of the fetch.' }),
+  payload: Type.Record(Type.String(), Type.Unknown(), { description: 'Custom attributes of the fetch.' }),
 });
 
 /** Body of a postback (docs/guides/conversions.md#for-publishers). */
@@ -114,8 +115,8 @@ export const conversionEvent: EventType = {
   name: postbackEvent,
   title: 'Postback',
   description:
-    'Sent when a click is paid or an advertiser reports a conversion, and for paid impressions if the publisher ' +
-    'wants them. The URL may hold macros such as {payout} or any custom key.',
+    'Sent for paid clicks and reported conversions, and for paid impressions if the publisher enables them. The ' +
+    'URL can contain macros, such as {payout} or any custom attribute.',
   payload,
   sample: buildSample,
 };

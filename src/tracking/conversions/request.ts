@@ -9,18 +9,21 @@ const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noControlCharacters, description }));
 
 const fields = {
-  click_id: text(128, 'Required. The click id the landing page was opened with.'),
-  adpx_click_id: text(128, 'Old name of `click_id`.'),
-  event: text(64, 'Name of the event, such as `purchase`. Default: `conversion`.'),
-  currency: text(3, 'ISO 4217, of `payout`. Default: that of the campaign; another one needs `payout`.'),
+  click_id: text(128, 'Required. Click id that the landing page received.'),
+  adpx_click_id: text(128, 'Deprecated alias of `click_id`.'),
+  event: text(64, 'Name of the event, such as `purchase`. Defaults to `conversion`.'),
+  currency: text(
+    3,
+    "ISO 4217 code of `payout`. Defaults to the campaign's currency. Another currency requires `payout`.",
+  ),
   status: text(32, '`void` reverses the conversion, like `void=1`.'),
-  signature: text(128, 'Hex HMAC-SHA256 of the signed text; required where the advertiser has a secret.'),
+  signature: text(128, 'HMAC-SHA256 of the signed text, in hex. Required if the advertiser has a secret.'),
 };
 const payoutText =
-  'Amount with at most six decimals; of the sale where the campaign pays a share. ' +
-  'Default: the fixed payout of the campaign.';
-const txnText = 'Your id of the transaction. One event of one click with one txn_id counts once.';
-const voidText = '1 or true: reverse the conversion with the same click_id, event and txn_id.';
+  'Amount with at most six decimals. If the campaign pays a share of the sale, the amount of the sale. ' +
+  "Defaults to the campaign's fixed payout.";
+const txnText = "Advertiser's id of the transaction. An event of a click with the same `txn_id` counts once.";
+const voidText = '1 or true reverses the conversion with the same click_id, event and txn_id.';
 
 /** Query of a report; all values are text. */
 export const conversionQuery = Type.Object({

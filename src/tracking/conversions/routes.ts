@@ -16,27 +16,31 @@ const trackPath = '/track';
 const tags = ['Conversions'];
 const booked = Type.Object({
   event: Type.String(),
-  payout: Type.Number({ description: 'Negative for a void; 0 for a suspicious click, or where `unbilled` is not 0.' }),
-  unbilled: Type.Number({ description: 'What would have been booked; mostly 0.' }),
+  payout: Type.Number({
+    description: 'Booked payout. Negative for a reversal. 0 for a suspicious click, or if `unbilled` is not 0.',
+  }),
+  unbilled: Type.Number({ description: 'Payout that was not booked, usually 0.' }),
   unbilled_reason: Type.Union([Type.Literal('budget'), Type.Literal('currency'), Type.Null()], {
     description:
-      '`budget`: it did not fit into the budget of the campaign. `currency`: the publisher has no exchange rate from ' +
-      '`currency` to that of the campaign. null: nothing is unbilled.',
+      "Why the payout was not booked. `budget`: it exceeded the campaign's budget. `currency`: the publisher has " +
+      "no exchange rate from `currency` to the campaign's currency. null if `unbilled` is 0.",
   }),
-  currency: Type.String({ description: 'ISO 4217.' }),
-  loyalty_amount: Type.Number({ description: "payout × the publisher's currency multiplier; 0 without loyalty." }),
+  currency: Type.String({ description: 'ISO 4217 code.' }),
+  loyalty_amount: Type.Number({
+    description: "Payout × the publisher's currency multiplier. 0 for offers without a reward.",
+  }),
 });
 const answer = Type.Object(
   {
     message: Type.Union([Type.Literal('recorded'), Type.Literal('duplicate')]),
-    data: Type.Union([booked, Type.Null()], { description: 'What was booked, now or at the first time.' }),
+    data: Type.Union([booked, Type.Null()], { description: 'The booking, made now or by an earlier call.' }),
   },
   { title: 'ConversionAnswer' },
 );
 const response = { 200: answer, ...errorAnswers(400, 401, 404, 409, 413, 415) };
-const refusedImage = imageAnswer('Refused; nothing is recorded.');
+const refusedImage = imageAnswer('The report was rejected, and nothing is recorded.');
 const imageAnswers = {
-  200: imageAnswer('Recorded, now or earlier.'),
+  200: imageAnswer('The conversion is recorded, now or by an earlier call.'),
   400: refusedImage,
   401: refusedImage,
   404: refusedImage,
@@ -62,8 +66,8 @@ export async function conversionRoutes(app: App, { failures, ...deps }: Conversi
   const get = {
     ...shared,
     operationId: 'reportConversionByLink',
-    summary: 'Report a conversion by link',
-    description: 'Books what followed a click, once for each `txn_id`; `void=1` takes it back.',
+    summary: 'Report a conversion by GET',
+    description: 'Books a conversion of a click, once per `txn_id`. `void=1` reverses it.',
     response,
   };
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
@@ -91,8 +95,8 @@ export async function conversionRoutes(app: App, { failures, ...deps }: Conversi
   const pixel = {
     ...shared,
     operationId: 'reportConversionByImage',
-    summary: 'Report a conversion by an image',
-    description: 'For pages of advertisers. The image is the same whether or not the click is known.',
+    summary: 'Report a conversion by image',
+    description: 'For pages of advertisers. The image does not reveal whether the click is known.',
     response: { ...imageAnswers, ...errorAnswers() },
   };
   app.get(`${trackPath}.png`, { schema: pixel, exposeHeadRoute, attachValidation: true }, async (request, reply) => {

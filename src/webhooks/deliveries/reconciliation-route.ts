@@ -26,7 +26,9 @@ export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: R
       schema: {
         operationId: 'balanceDeliveries',
         summary: 'Reconcile deliveries',
-        description: 'Counts of each state beside the number of all deliveries: `balanced` says that none is lost.',
+        description:
+          'Compares the counts of all states with the total number of deliveries. `balanced` is true if none is ' +
+          'missing.',
         tags: ['Deliveries'],
         querystring: reconciliationQuery,
         response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403, 404) },

@@ -19,7 +19,7 @@ import { findPage } from './walk.ts';
 
 export const deliveriesPath = '/manage/v1/deliveries';
 export const deliveryParams = Type.Object({
-  id: Type.String({ description: 'Id of a delivery, or the `webhook-id` of its attempts.' }),
+  id: Type.String({ description: 'Id of the delivery, or the `webhook-id` of its attempts.' }),
 });
 const tags = ['Deliveries'];
 const defaultLimit = 50;
@@ -52,7 +52,8 @@ export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void
       schema: {
         operationId: 'listDeliveries',
         summary: 'List deliveries',
-        description: 'Newest first. Filters combine. `next_cursor` leads to older ones.',
+        description:
+          'Returns deliveries, newest first. All filters must match. `next_cursor` leads to older deliveries.',
         tags,
         querystring: listQuery(events),
         response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
@@ -83,8 +84,8 @@ export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void
     {
       schema: {
         operationId: 'getDelivery',
-        summary: 'Show a delivery',
-        description: 'With the body as it was signed, and of each attempt its time, status and answer.',
+        summary: 'Get a delivery',
+        description: 'Returns the body as it was signed, and the time, status and response of each attempt.',
         tags,
         params: deliveryParams,
         querystring: publisherQuery,

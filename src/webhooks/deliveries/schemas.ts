@@ -19,8 +19,10 @@ const statusSchema = Type.Union(
 
 const filterFields = (events: EventTypes) => ({
   event: Type.Optional(Type.Union([...events.keys()].map((name) => Type.Literal(name)))),
-  from: Type.Optional(timeText('Created at this time or later: `2026-11-21`, a UTC day, or `2026-11-21T10:00:00Z`.')),
-  to: Type.Optional(timeText('Created before this time.')),
+  from: Type.Optional(
+    timeText('Earliest creation time: a UTC day such as `2026-11-21`, or a time such as `2026-11-21T10:00:00Z`.'),
+  ),
+  to: Type.Optional(timeText('Latest creation time, exclusive.')),
   session_id: Type.Optional(Type.String({ maxLength: 36 })),
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: noNulNotBlank })),
 });
@@ -35,12 +37,12 @@ export const listQuery = (events: EventTypes) =>
       ...filterFields(events),
       endpoint: integerParameter(
         { minimum: 1, maximum: 999_999_999 },
-        { pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' },
+        { pattern: '^[1-9]\\d{0,8}$', description: 'Id of an endpoint, which may have been removed.' },
       ),
       status: Type.Optional(statusSchema),
       limit: integerParameter(
         { minimum: 1, maximum: 200 },
-        { pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' },
+        { pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: 'Deliveries per page, 1 to 200. Defaults to 50.' },
       ),
       cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
       publisher_id: publisherIdParameter,
@@ -51,17 +53,17 @@ export const listQuery = (events: EventTypes) =>
 export const redeliveryBody = (events: EventTypes) =>
   Type.Object(
     {
-      key: Type.Optional(Type.String({ description: 'API key, where query and header have none.' })),
-      api_key: Type.Optional(Type.String({ description: 'The same.' })),
+      key: Type.Optional(Type.String({ description: 'API key, if it is neither in the query nor in a header.' })),
+      api_key: Type.Optional(Type.String({ description: 'Same as `key`.' })),
       ...filterFields(events),
       endpoint: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
       status: Type.Array(statusSchema, {
         minItems: 1,
         maxItems: deliveryStatuses.length,
         uniqueItems: true,
-        description: 'Which deliveries are sent again; the next attempt of pending ones is made now.',
+        description: 'States of the deliveries to send again. For pending deliveries, the next attempt is made now.',
       }),
-      dry_run: Type.Boolean({ default: false, description: 'Only counts.' }),
+      dry_run: Type.Boolean({ default: false, description: 'Whether to count the deliveries without sending them.' }),
     },
     strict,
   );
@@ -75,9 +77,9 @@ const deliveryFields = {
   session_id: orNull(Type.String()),
   pub_user_id: orNull(Type.String()),
   dev: Type.Boolean(),
-  tries: Type.Integer({ description: 'Attempts since it was created or last redelivered.' }),
-  last_status: orNull(Type.Integer({ description: 'Status of the newest answer.' })),
-  last_error: orNull(Type.String({ description: 'Error class of the newest attempt.' })),
+  tries: Type.Integer({ description: 'Number of attempts since the delivery was created or last redelivered.' }),
+  last_status: orNull(Type.Integer({ description: 'HTTP status of the latest response.' })),
+  last_error: orNull(Type.String({ description: 'Error class of the latest attempt.' })),
   created_at: dateTime,
   finished_at: orNull(dateTime),
   next_try_at: orNull(dateTime),
@@ -90,7 +92,11 @@ export const listAnswer = Type.Object({
   data: Type.Object({
     deliveries: Type.Array(Type.Object(deliveryFields, { title: 'Delivery' })),
     next_cursor: orNull(
-      Type.String({ description: 'null: there is no more. A page may be short, or empty, and still name one.' }),
+      Type.String({
+        description:
+          '`cursor` of the next page, or null on the last page. A page can be short or empty and still have a next ' +
+          'page.',
+      }),
     ),
   }),
 });
@@ -101,20 +107,20 @@ const dayText = (description: string) =>
 export const reconciliationQuery = Type.Object(
   {
     api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
-    from: dayText('First UTC day of creation, `2026-11-21`. Default: `to`, else six days ago.'),
-    to: dayText('Last day. Default: today.'),
+    from: dayText('First UTC day of creation, such as `2026-11-21`. Defaults to `to`, or else to six days ago.'),
+    to: dayText('Last UTC day of creation. Defaults to today.'),
     publisher_id: publisherIdParameter,
   },
   strict,
 );
 
 const reconciliationFields = {
-  created: Type.Integer({ description: 'Created on these days.' }),
+  created: Type.Integer({ description: 'Number of deliveries created in the period.' }),
   delivered: Type.Integer(),
   failed: Type.Integer(),
   held: Type.Integer(),
-  pending: Type.Integer({ description: 'Queued, or in flight.' }),
-  balanced: Type.Boolean({ description: 'created = delivered + failed + held + pending, on every day.' }),
+  pending: Type.Integer({ description: 'Number of deliveries that are queued or in flight.' }),
+  balanced: Type.Boolean({ description: 'Whether created = delivered + failed + held + pending on every day.' }),
 };
 
 export const reconciliationAnswer = Type.Object({
@@ -139,7 +145,11 @@ const attemptSchema = Type.Object(
     started_at: dateTime,
     finished_at: orNull(dateTime),
     outcome: orNull(
-      Type.String({ description: 'delivered, retry, failed, endpoint_disabled; null: in flight, or its worker died.' }),
+      Type.String({
+        description:
+          'Outcome: delivered, retry, failed or endpoint_disabled. null while the attempt is in flight, or if its ' +
+          'worker crashed.',
+      }),
     ),
     error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
     request: Type.Union([
@@ -147,7 +157,7 @@ const attemptSchema = Type.Object(
         method: Type.String(),
         url: Type.String(),
         headers: Type.Record(Type.String(), Type.String(), {
-          description: 'As sent; values of your own headers are left out.',
+          description: 'Request headers, without the values of your custom headers.',
         }),
         body_bytes: Type.Integer(),
       }),
@@ -158,7 +168,7 @@ const attemptSchema = Type.Object(
         status: Type.Integer(),
         headers: Type.Record(Type.String(), Type.String()),
         ...encodedBody,
-        truncated: Type.Boolean({ description: 'The answer was longer than the 16 KiB that are kept.' }),
+        truncated: Type.Boolean({ description: 'Whether the response exceeded the 16 KiB that are stored.' }),
       }),
       Type.Null(),
     ]),
@@ -174,9 +184,9 @@ export const deliveryAnswer = Type.Object({
   data: Type.Object(
     {
       ...deliveryFields,
-      payload: orNull(Type.String({ description: 'The signed text, byte for byte; null: erased.' })),
+      payload: orNull(Type.String({ description: 'Signed body, byte for byte. null if it was erased.' })),
       payload_bytes: Type.Integer(),
-      attempts: Type.Array(attemptSchema, { description: 'The newest 100, oldest first.' }),
+      attempts: Type.Array(attemptSchema, { description: 'Latest 100 attempts, oldest first.' }),
     },
     { title: 'DeliveryDetails' },
   ),

@@ -48,13 +48,13 @@ export function endpointActionRoutes(
   action('pause', {
     operationId: 'pauseWebhookEndpoint',
     summary: 'Pause a webhook endpoint',
-    description: 'Its deliveries stay queued until it is resumed.',
+    description: 'Deliveries are queued until the endpoint is resumed.',
     run: async (executor, key) => ({ message: 'Endpoint paused.', endpoint: await pauseEndpoint(executor, key) }),
   });
   action('resume', {
     operationId: 'resumeWebhookEndpoint',
     summary: 'Resume a webhook endpoint',
-    description: 'Queued deliveries are sent, at `rate_per_s` where that is given.',
+    description: 'Sends queued deliveries, limited to `rate_per_s` if it is set.',
     body: resumeBody,
     run: async (executor, key, _stored, { rate_per_s: ratePerS = null }) => ({
       message: 'Endpoint resumed.',
@@ -64,7 +64,7 @@ export function endpointActionRoutes(
   action('enable', {
     operationId: 'enableWebhookEndpoint',
     summary: 'Enable a webhook endpoint',
-    description: 'Held deliveries stay held until they are redelivered.',
+    description: 'New deliveries are sent. Held deliveries stay held until they are redelivered.',
     run: async (executor, key) => ({
       message: 'Endpoint enabled.',
       endpoint: await enableEndpoint(executor, key, true),
@@ -73,7 +73,7 @@ export function endpointActionRoutes(
   action('disable', {
     operationId: 'disableWebhookEndpoint',
     summary: 'Disable a webhook endpoint',
-    description: 'Its deliveries, also those still to come, are held.',
+    description: 'Pending and future deliveries are held.',
     run: async (executor, key) => ({
       message: 'Endpoint disabled.',
       endpoint: await enableEndpoint(executor, key, false),
@@ -82,7 +82,9 @@ export function endpointActionRoutes(
   action('rotate-secret', {
     operationId: 'rotateWebhookSecret',
     summary: 'Rotate the signing secret',
-    description: 'The new secret is shown only this once. The previous one signs too until the overlap ends.',
+    description:
+      'Returns the new secret, which is shown only in this response. The previous secret also signs until the ' +
+      'overlap ends.',
     body: rotateBody,
     run: async (executor, key, _stored, { overlap_s: overlapS }) => ({
       message: 'Secret rotated.',

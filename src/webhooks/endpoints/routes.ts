@@ -52,7 +52,7 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
       schema: {
         operationId: 'listWebhookEndpoints',
         summary: 'List webhook endpoints',
-        description: 'With their health. Secrets are not shown again.',
+        description: 'Returns endpoints with their health. Secrets are not returned.',
         tags,
         querystring: publisherQuery,
         response: { 200: endpointList, ...errorAnswers(401, 403, 404) },
@@ -66,8 +66,8 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
     {
       schema: {
         operationId: 'getWebhookEndpoint',
-        summary: 'Show a webhook endpoint',
-        description: 'By its id, or by an event type for the default endpoint of that type.',
+        summary: 'Get a webhook endpoint',
+        description: 'Takes an id, or an event type for the default endpoint of that type.',
         tags,
         params: endpointParams,
         querystring: publisherQuery,
@@ -90,8 +90,8 @@ function removeRoute(app: App, { events }: { events: EventTypes }, service: Endp
         operationId: 'removeWebhookEndpoint',
         summary: 'Remove a webhook endpoint',
         description:
-          'It gets no new deliveries. Pending ones are held; those of a default endpoint can be redelivered once it ' +
-          'is set again.',
+          'The endpoint gets no new deliveries, and pending ones are held. Held deliveries of a default endpoint ' +
+          'can be redelivered after it has been set again.',
         tags,
         params: endpointParams,
         querystring: publisherQuery,

@@ -14,7 +14,7 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
 export const endpointPath = `${endpointsPath}/:endpoint`;
 
 export const endpointParams = Type.Object({
-  endpoint: Type.String({ description: 'The id of an endpoint, or the event type of a default endpoint.' }),
+  endpoint: Type.String({ description: 'Id of an endpoint, or the event type of a default endpoint.' }),
 });
 
 /** Reads the endpoint reference in a path. @throws AppError `endpoint_not_found` */
@@ -26,8 +26,8 @@ const strict = { additionalProperties: false };
 
 const urlSchema = Type.String({
   description:
-    'https, at most 2,000 characters, no user name or password; its query is kept. ' +
-    'Macros such as `{payout}` stand for fields of the payload and custom keys.',
+    'Endpoint URL: https, at most 2,000 characters, without user name or password. Macros such as `{payout}` are ' +
+    'replaced with fields of the payload or custom attributes.',
 });
 const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
 
@@ -42,28 +42,35 @@ const settingSchemas = {
   deadline_ms: Type.Integer({
     minimum: 1000,
     maximum: 30_000,
-    description: 'For lookup, connect, TLS, head and body together.',
+    description: 'Timeout of an attempt in milliseconds, including DNS lookup, connect, TLS, headers and body.',
   }),
   retry_steps_s: Type.Array(Type.Integer({ minimum: 0, maximum: maxRetryS }), {
     minItems: 1,
     maxItems: maxSteps,
     description:
-      'Waits before each attempt in seconds, the first 0; 7 days at most together. Each is drawn from ±20 %.',
+      'Delays before each attempt in seconds. The first is 0, and their sum is at most 7 days. Each delay varies ' +
+      'randomly by ±20 %.',
   }),
-  max_in_flight: Type.Integer({ minimum: 1, maximum: 100, description: 'Calls at once.' }),
+  max_in_flight: Type.Integer({ minimum: 1, maximum: 100, description: 'Maximum number of concurrent calls.' }),
   rate_limit_per_s: orNull(
-    Type.Number({ minimum: 0.01, maximum: 10_000, description: 'Calls a second; null: no limit.' }),
+    Type.Number({
+      minimum: 0.01,
+      maximum: 10_000,
+      description: 'Maximum number of calls per second. null for no limit.',
+    }),
   ),
   strict_order: Type.Boolean({
-    description: 'One delivery at a time in the order of creation; a retry delays the rest.',
+    description:
+      'Whether deliveries are sent one at a time in the order of creation. A retry then delays all later ' +
+      'deliveries.',
   }),
-  signature_v1a: Type.Boolean({ description: 'Signs with ed25519 beside the HMAC.' }),
+  signature_v1a: Type.Boolean({ description: 'Whether to sign with ed25519 in addition to HMAC.' }),
 };
 
 export const eventsSchema = Type.Array(Type.String(), {
   minItems: 1,
   maxItems: 50,
-  description: 'Event types. That of a default endpoint is its event.',
+  description: 'Event types to send. A default endpoint gets only its own event type.',
 });
 
 const filterSchema = Type.Unsafe<Condition>(
@@ -73,14 +80,14 @@ const filterSchema = Type.Unsafe<Condition>(
       title: 'Condition',
       additionalProperties: true,
       description:
-        'Only events whose payload satisfies it: a condition of targeting, whose keys are paths into the payload, ' +
-        'such as `{"key":"body.selected","op":"equals","value":1}`. At most 2,000 characters.',
+        'Filter on the payload, in the format of targeting conditions. Keys are paths in the payload, such as ' +
+        '`{"key":"body.selected","op":"equals","value":1}`. At most 2,000 characters.',
     },
   ),
 );
 
 const settings = {
-  description: Type.String({ maxLength: 200, description: 'What it is for.' }),
+  description: Type.String({ maxLength: 200, description: 'Purpose of the endpoint.' }),
   filter: Type.Union([filterSchema, Type.Null()]),
 };
 
@@ -88,7 +95,7 @@ const optionalFields = {
   ...Type.Partial(Type.Object(settings)).properties,
   headers: Type.Optional(
     Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-      description: 'Sent with each call, up to 20. Values are never shown again; null keeps the stored one.',
+      description: 'Custom headers of each call, up to 20. Values are not returned. null keeps a stored value.',
     }),
   ),
   deadline_ms: Type.Optional(settingSchemas.deadline_ms),
@@ -109,7 +116,7 @@ export const saveBody = Type.Object(
   },
   {
     title: 'WebhookEndpointSettings',
-    description: 'Settings that are left out stay as they are; those of a new endpoint are the defaults.',
+    description: 'Omitted settings stay unchanged. For a new endpoint, they get their default values.',
     ...strict,
   },
 );
@@ -122,7 +129,7 @@ export const createBody = Type.Object(
     events: eventsSchema,
     ...optionalFields,
   },
-  { title: 'WebhookEndpointInput', description: 'Settings that are left out are the defaults.', ...strict },
+  { title: 'WebhookEndpointInput', description: 'Omitted settings get their default values.', ...strict },
 );
 
 export const patchBody = Type.Object(
@@ -133,7 +140,7 @@ export const patchBody = Type.Object(
     events: Type.Optional(eventsSchema),
     ...optionalFields,
   },
-  { title: 'WebhookEndpointChanges', description: 'Settings that are left out stay as they are.', ...strict },
+  { title: 'WebhookEndpointChanges', description: 'Omitted settings stay unchanged.', ...strict },
 );
 
 /**
@@ -143,7 +150,7 @@ export const patchBody = Type.Object(
 export const testBody = Type.Partial(
   Type.Object({
     ...saveBody.properties,
-    event: Type.String({ description: 'The event type to send; default: the first one that the endpoint gets.' }),
+    event: Type.String({ description: 'Event type to send. Defaults to the first event type of the endpoint.' }),
   }),
   strict,
 );
@@ -154,7 +161,7 @@ export const resumeBody = Type.Object(
       Type.Number({
         minimum: 0.01,
         maximum: 10_000,
-        description: 'Deliveries a second until the backlog is delivered; default: no limit.',
+        description: 'Maximum deliveries per second until the backlog is delivered. Defaults to no limit.',
       }),
     ),
   },
@@ -167,7 +174,7 @@ export const rotateBody = Type.Object(
       minimum: 0,
       maximum: maxOverlapS,
       default: 86_400,
-      description: 'How long the previous secret signs, too (seconds).',
+      description: 'Time in seconds for which the previous secret also signs.',
     }),
   },
   strict,
@@ -179,21 +186,21 @@ const stateSchema = Type.Object(
   {
     status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
     breaker: Type.Union([Type.Literal('closed'), Type.Literal('open')], {
-      description: 'open: too many calls failed; deliveries wait.',
+      description: 'State of the circuit breaker. `open`: too many calls failed, and deliveries wait.',
     }),
     breaker_open_until: orNull(dateTime),
     warning: orNull(
       Type.String({
         description:
-          '`failing`: three calls in a row failed, or the breaker is open; after 5 days without a success ' +
-          'the endpoint is disabled.',
+          '`failing`: three calls in a row failed, or the circuit breaker is open. After 5 days without a ' +
+          'success, the endpoint is disabled.',
       }),
     ),
     failing_since: orNull(dateTime),
-    failures: Type.Integer({ description: 'Since the last success.' }),
+    failures: Type.Integer({ description: 'Number of failed calls since the last success.' }),
     last_success_at: orNull(dateTime),
-    pending: Type.Integer({ description: 'Pending deliveries, counted up to 10,000.' }),
-    held: Type.Integer({ description: 'Held deliveries, counted up to 10,000.' }),
+    pending: Type.Integer({ description: 'Number of pending deliveries, counted up to 10,000.' }),
+    held: Type.Integer({ description: 'Number of held deliveries, counted up to 10,000.' }),
   },
   { title: 'WebhookEndpointState' },
 );
@@ -201,8 +208,8 @@ const stateSchema = Type.Object(
 const endpointView = Type.Object(
   {
     id: Type.Integer(),
-    event: orNull(Type.String({ description: 'Of a default endpoint: the event type that it is for.' })),
-    events: Type.Array(Type.String(), { description: 'The event types that it gets.' }),
+    event: orNull(Type.String({ description: 'Event type of a default endpoint.' })),
+    events: Type.Array(Type.String(), { description: 'Event types that the endpoint gets.' }),
     ...settings,
     url: Type.String(),
     method: methodSchema,
@@ -210,24 +217,26 @@ const endpointView = Type.Object(
     disabled_reason: orNull(
       Type.String({
         description:
-          '`gone`: the receiver answered 410; `asked`: it answered `webhook-delivery: disable`; ' +
-          '`failing`: only failures for five days.',
+          'Why the endpoint was disabled. `gone`: it responded with 410. `asked`: it responded with ' +
+          '`webhook-delivery: disable`. `failing`: all calls failed for five days.',
       }),
     ),
     paused_at: orNull(dateTime),
     resume_rate_per_s: orNull(Type.Number()),
-    headers: Type.Record(Type.String(), Type.Null(), { description: 'Names only; values are never shown.' }),
+    headers: Type.Record(Type.String(), Type.Null(), {
+      description: 'Names of the custom headers. Values are not returned.',
+    }),
     ...settingSchemas,
-    v1a_public_key: orNull(Type.String({ description: '`whpk_…`, which verifies the ed25519 signature.' })),
+    v1a_public_key: orNull(Type.String({ description: 'Public key (`whpk_…`) that verifies the ed25519 signature.' })),
     previous_secret_until: orNull(
-      Type.String({ format: 'date-time', description: 'How long the previous secret signs, too.' }),
+      Type.String({ format: 'date-time', description: 'Time until which the previous secret also signs.' }),
     ),
     created_at: dateTime,
     updated_at: dateTime,
     state: Type.Optional(stateSchema),
     secret: Type.Optional(
       Type.String({
-        description: '`whsec_…`, which verifies the signature. Only in the answer that creates or rotates it.',
+        description: 'Secret (`whsec_…`) that verifies the signature. Only in the response that creates or rotates it.',
       }),
     ),
   },
@@ -247,7 +256,9 @@ export const timingSchema = Type.Union([
   Type.Object(
     {
       dns_ms: orNull(Type.Number()),
-      connect_ms: orNull(Type.Number({ description: 'TCP; null on a reused connection.' })),
+      connect_ms: orNull(
+        Type.Number({ description: 'Time to connect (TCP) in milliseconds, or null on a reused connection.' }),
+      ),
       tls_ms: orNull(Type.Number()),
       first_byte_ms: orNull(Type.Number()),
       total_ms: Type.Number(),
@@ -265,6 +276,6 @@ export const testAnswer = Type.Object({
     error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
     timing: timingSchema,
     headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
-    body: orNull(Type.String({ description: 'The first 4 KiB.' })),
+    body: orNull(Type.String({ description: 'First 4 KiB of the response body.' })),
   }),
 });

@@ -47,7 +47,8 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
         operationId: 'testWebhookEndpoint',
         summary: 'Test a webhook endpoint',
         description:
-          'Sends a sample payload by the saved settings, or by those of the body. Nothing is stored or retried.',
+          'Sends a sample payload with the saved settings, or with the settings in the body. Nothing is stored ' +
+          'or retried.',
         tags: ['Webhook endpoints'],
         params: endpointParams,
         querystring: publisherQuery,

@@ -51,7 +51,7 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
       schema: {
         operationId: 'createWebhookEndpoint',
         summary: 'Create a webhook endpoint',
-        description: 'The answer holds the signing secret, which is shown only this once.',
+        description: 'Returns the signing secret, which is shown only in this response.',
         tags,
         querystring,
         headers: idempotencyKey,
@@ -81,7 +81,8 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
         operationId: 'saveWebhookEndpoint',
         summary: 'Set a webhook endpoint',
         description:
-          'By an event type: its default endpoint, created where there is none. A new secret is shown only this once.',
+          'Takes an event type and sets its default endpoint, which is created if it does not exist. A new ' +
+          'secret is shown only in this response.',
         tags,
         params: endpointParams,
         querystring,
@@ -118,8 +119,8 @@ function patchRoute(app: App, { events, secretBox: box }: WriteDeps, service: En
     {
       schema: {
         operationId: 'updateWebhookEndpoint',
-        summary: 'Change some fields of a webhook endpoint',
-        description: 'Fields that are not sent stay as they are.',
+        summary: 'Update a webhook endpoint',
+        description: 'Omitted settings stay unchanged.',
         tags,
         params: endpointParams,
         querystring,

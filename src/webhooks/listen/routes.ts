@@ -34,7 +34,7 @@ const tags = ['Webhook listeners'];
 const querystring = publisherQuery;
 
 const eventStream = {
-  description: 'Events, as they are due.',
+  description: 'Stream of events.',
   content: { 'text/event-stream': { schema: Type.String() } },
 };
 
@@ -78,7 +78,9 @@ function createRoute(app: App, deps: ListenDeps): void {
       schema: {
         operationId: 'createWebhookListener',
         summary: 'Create a listener',
-        description: 'Counts as one of the endpoints, and is removed like one; by itself once nobody listens.',
+        description:
+          'Counts as an endpoint and can be removed like one. It is removed automatically when no client listens ' +
+          'any more.',
         tags,
         querystring,
         body: listenerBody,
@@ -127,7 +129,7 @@ function streamRoutes(app: App, deps: ListenDeps): void {
         operationId: 'streamDeliveries',
         summary: 'Stream the deliveries of a listener',
         description:
-          'Events `delivery` with the request as a server would get it, signature included. Reconnect when it ends.',
+          'Sends each request, including its signature, as an event `delivery`. Reconnect when the stream ends.',
         tags,
         params: listenerParams,
         querystring,
@@ -163,10 +165,10 @@ function streamRoutes(app: App, deps: ListenDeps): void {
     {
       schema: {
         operationId: 'answerDelivery',
-        summary: 'Answer a delivery of a listener',
+        summary: 'Report the result of a listener delivery',
         description:
-          'The status that the listening program got decides, as a server’s would, whether the delivery is ' +
-          'repeated.',
+          'Reports the status that your local server returned. As with other endpoints, it determines whether ' +
+          'the delivery is retried.',
         tags,
         params: listenerParams,
         querystring,
@@ -196,9 +198,10 @@ function triggerRoute(app: App, { pool, dbHealth, now, events, config }: ListenD
     {
       schema: {
         operationId: 'triggerWebhook',
-        summary: 'Trigger a made-up event',
+        summary: 'Trigger a sample event',
         description:
-          'Its sample payload, as a delivery that is attempted, retried and logged like all; with `perkwire-dev: 1`.',
+          'Sends the sample payload of an event type as a delivery that is retried and logged like any other. It ' +
+          'has the header `perkwire-dev: 1`.',
         tags,
         querystring,
         body: triggerBody,

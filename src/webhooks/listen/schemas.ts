@@ -14,22 +14,24 @@ export const listenerBody = Type.Object(
   {
     forward_url: Type.String({
       maxLength: 2000,
-      description: 'Where the command line sends deliveries, such as `http://localhost:3000/hook`. Only shown.',
+      description:
+        'URL to which the command line forwards deliveries, such as `http://localhost:3000/hook`. For display ' +
+        'only.',
     }),
     events: Type.Optional(eventsSchema),
     description: Type.String({ maxLength: 200, default: 'perkwire listen' }),
   },
-  { description: 'Without `events`: all but `audit.recorded`.', ...strict },
+  { description: 'Without `events`, the listener gets all event types except `audit.recorded`.', ...strict },
 );
 
 export const answerBody = Type.Object(
   {
     delivery_id: Type.String({ maxLength: 36 }),
-    attempt: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1, description: 'As the stream named it.' }),
+    attempt: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1, description: 'Attempt id from the stream.' }),
     took_ms: Type.Number({ minimum: 0, maximum: 600_000 }),
     status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-    body_base64: Type.Optional(Type.String({ maxLength: 24_000, description: 'The first 16 KiB.' })),
+    body_base64: Type.Optional(Type.String({ maxLength: 24_000, description: 'First 16 KiB of the response body.' })),
     truncated: Type.Boolean({ default: false }),
     error: Type.Optional(
       Type.Object({
@@ -38,23 +40,23 @@ export const answerBody = Type.Object(
       }),
     ),
   },
-  { description: '`status` of the answer, or `error` where there was none.', ...strict },
+  { description: 'Either the `status` of the response, or the `error` if there was no response.', ...strict },
 );
 
 export const answeredAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({
     delivery_id: Type.String(),
-    outcome: Type.String({ description: 'delivered, retry, failed, endpoint_disabled' }),
+    outcome: Type.String({ description: 'Outcome: delivered, retry, failed or endpoint_disabled.' }),
     retry_in_ms: orNull(Type.Integer()),
   }),
 });
 
 export const triggerBody = Type.Object(
   {
-    event: Type.String({ description: 'An event type.' }),
+    event: Type.String({ description: 'Event type to send.' }),
     endpoint: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'Only this endpoint; default: all listeners.' }),
+      Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'Id of the endpoint. Defaults to all listeners.' }),
     ),
   },
   strict,

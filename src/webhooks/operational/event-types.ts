@@ -16,12 +16,12 @@ const dateTime = Type.String({ format: 'date-time' });
 const count = Type.Integer({
   title: 'EventCount',
   minimum: 1,
-  description: 'How often it happened since the last event of this subject.',
+  description: 'Number of occurrences since the last event for the same resource.',
 });
 
 const endpointFields = {
   endpoint_id: Type.Integer(),
-  url: Type.String({ description: 'Without its query.' }),
+  url: Type.String({ description: 'URL of the endpoint without its query.' }),
   description: Type.String(),
 };
 const sampleEndpoint = { endpoint_id: 1, url: 'https://shop.example/webhooks', description: 'Shop' };
@@ -32,16 +32,20 @@ const sampleCampaign = { campaign_id: 1, name: 'Example campaign' };
 const draftFields = {
   draft_id: Type.Integer(),
   resource: Type.Union(['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind))),
-  subject: Type.String({ description: 'Title of the offer, name of the campaign.' }),
+  subject: Type.String({ description: 'Title of the offer or name of the campaign.' }),
 };
 const sampleDraft = { draft_id: 1, resource: 'offers', subject: 'Example offer' };
 
 const lostPageFields = {
-  url: Type.String({ description: 'As stored, without its query.' }),
+  url: Type.String({ description: 'Stored URL without its query.' }),
   reason: Type.Union([Type.Literal('gone'), Type.Literal('moved')]),
-  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: the name of its host is unknown.' }),
-  leads_to: Type.String({ description: 'The host that answers, after redirects.' }),
-  led_to: Type.Union([Type.String(), Type.Null()], { description: 'As long as all was well; null: it never was.' }),
+  status: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'HTTP status, or null if the host name could not be resolved.',
+  }),
+  leads_to: Type.String({ description: 'Host that was reached after redirects.' }),
+  led_to: Type.Union([Type.String(), Type.Null()], {
+    description: 'Host that was reached by the last successful check, or null.',
+  }),
   since: dateTime,
 };
 const sampleLostPage = (nowMs: number) => ({
@@ -73,17 +77,19 @@ const operational = (name: OperationalEvent, { title, description, fields, sampl
 export const operationalEventTypes: readonly EventType[] = [
   operational('endpoint.failing', {
     title: 'Endpoint failing',
-    description: 'Sent when three calls of an endpoint in a row have failed, or its circuit breaker opens.',
+    description: 'Sent when three calls of an endpoint in a row have failed, or when its circuit breaker opens.',
     fields: {
       ...endpointFields,
-      failures: Type.Integer({ description: 'Since the last success.' }),
+      failures: Type.Integer({ description: 'Number of failed calls since the last success.' }),
       failing_since: dateTime,
     },
     sample: (nowMs) => ({ ...sampleEndpoint, failures: 3, failing_since: new Date(nowMs).toISOString() }),
   }),
   operational('endpoint.disabled', {
     title: 'Endpoint disabled',
-    description: 'Sent when an endpoint is disabled by its answer or after days of failures; its deliveries are held.',
+    description:
+      'Sent when an endpoint is disabled, because of its response or after days of failures. Its deliveries are ' +
+      'held.',
     fields: {
       ...endpointFields,
       reason: Type.Union([Type.Literal('gone'), Type.Literal('asked'), Type.Literal('failing')]),
@@ -92,7 +98,7 @@ export const operationalEventTypes: readonly EventType[] = [
   }),
   operational('endpoint.recovered', {
     title: 'Endpoint recovered',
-    description: 'Sent when a call of a failing endpoint succeeds.',
+    description: 'Sent when a call to a failing endpoint succeeds.',
     fields: endpointFields,
     sample: () => sampleEndpoint,
   }),
@@ -101,9 +107,9 @@ export const operationalEventTypes: readonly EventType[] = [
     description: 'Sent when the last attempt of a delivery has failed.',
     fields: {
       ...endpointFields,
-      delivery_id: Type.String({ format: 'uuid', description: 'The newest one.' }),
+      delivery_id: Type.String({ format: 'uuid', description: 'Id of the latest failed delivery.' }),
       webhook_id: Type.String(),
-      delivery_event: Type.String({ description: 'Its event type.' }),
+      delivery_event: Type.String({ description: 'Event type of the delivery.' }),
     },
     sample: (nowMs) => {
       const id = firstUuid7At(nowMs);
@@ -113,18 +119,23 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('campaign.budget_reached', {
     title: 'Budget reached',
     description:
-      'Sent once per period, when a campaign has spent a budget or reached a total cap, or when the rest does not ' +
-      'pay for its next event. Until the end of the period the campaign is not shown.',
+      'Sent once per period when a campaign has spent a budget or reached a total cap, or when the rest is too ' +
+      'small for its next event. The campaign is not shown until the end of the period.',
     fields: {
       ...campaignFields,
       per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),
       metric: capMetric,
-      limit: Type.Number({ description: 'Money in `currency` for `budget`, else a count; so are the other amounts.' }),
-      spent: Type.Number({ description: 'Booked or counted in the period.' }),
-      remaining: Type.Number({ description: 'What is left of the limit.' }),
-      next_cost: Type.Number({ description: 'Price of the next paid event; 1 for counts.' }),
-      next_event: Type.String({ description: '`impression`, `click`, `conversion`, or an own event.' }),
-      currency: Type.String({ description: 'ISO 4217, of the payout.' }),
+      limit: Type.Number({
+        description:
+          'Limit: an amount in `currency` for `budget`, otherwise a count. This also applies to the other amounts.',
+      }),
+      spent: Type.Number({ description: 'Amount booked or events counted in the period.' }),
+      remaining: Type.Number({ description: 'Rest of the limit.' }),
+      next_cost: Type.Number({ description: 'Price of the next paid event. 1 for counts.' }),
+      next_event: Type.String({
+        description: 'Next paid event: `impression`, `click`, `conversion`, or an own event.',
+      }),
+      currency: Type.String({ description: 'ISO 4217 code of the payout currency.' }),
     },
     sample: () => ({
       ...sampleCampaign,
@@ -139,24 +150,24 @@ export const operationalEventTypes: readonly EventType[] = [
     }),
   }),
   operational('campaign.goal_behind', {
-    title: 'Goal behind its plan',
+    title: 'Goal behind plan',
     description:
-      'Sent when a campaign has delivered less than 90 percent of what the plan of its goal expects by now, beyond ' +
-      'chance; at most once a day.',
+      'Sent when a campaign has delivered less than 90 % of what its goal expects by now, and the difference is ' +
+      'significant. At most once a day.',
     fields: {
       ...campaignFields,
       metric: Type.Union(['impressions', 'clicks', 'conversions'].map((metric) => Type.Literal(metric))),
-      goal: Type.Integer({ description: 'What is to be delivered.' }),
+      goal: Type.Integer({ description: 'Number of events to deliver.' }),
       by: dateTime,
-      percent: Type.Integer({ description: 'What was delivered, of what is expected.' }),
-      expected: Type.Integer({ description: 'By now.' }),
+      percent: Type.Integer({ description: 'Delivered part of the expected events, in percent.' }),
+      expected: Type.Integer({ description: 'Number of events that the plan expects by now.' }),
       delivered: Type.Integer(),
       held_back_by: Type.Array(
         Type.Object({
-          rule: Type.String({ description: 'As in explanations.' }),
-          share: Type.Number({ description: 'Of the decisions of the last day, from 0 to 1.' }),
+          rule: Type.String({ description: 'Rule, named as in explanations of decisions.' }),
+          share: Type.Number({ description: 'Share of the decisions of the last day, from 0 to 1.' }),
         }),
-        { description: 'The rules that kept the campaign out first, most frequent first.' },
+        { description: 'Rules that most often excluded the campaign, most frequent first.' },
       ),
     },
     sample: (nowMs) => ({
@@ -172,45 +183,44 @@ export const operationalEventTypes: readonly EventType[] = [
   }),
   operational('campaign.ended', {
     title: 'Campaign ended',
-    description: 'Sent when the end of a campaign’s schedule has come.',
+    description: 'Sent when the schedule of a campaign ends.',
     fields: { ...campaignFields, ended_at: dateTime },
     sample: (nowMs) => ({ ...sampleCampaign, ended_at: new Date(nowMs).toISOString() }),
   }),
   operational('campaign.landing_page_lost', {
-    title: 'Landing page lost',
-    description:
-      'Sent when a campaign is paused because its landing page is gone, or leads to another domain than before.',
+    title: 'Landing page failed',
+    description: 'Sent when a campaign is paused because its landing page is gone or redirects to another domain.',
     fields: { ...campaignFields, ...lostPageFields },
     sample: (nowMs) => ({ ...sampleCampaign, ...sampleLostPage(nowMs) }),
   }),
   operational('offer.action_page_lost', {
-    title: 'Page of an offer lost',
+    title: 'Secondary action page failed',
     description:
-      'Sent when an offer is paused because the page of its secondary action is gone, or leads to another domain ' +
-      'than before.',
+      'Sent when an offer is paused because the page of its secondary action is gone or redirects to another ' +
+      'domain.',
     fields: {
       offer_id: Type.Integer(),
       campaign_id: Type.Integer(),
-      name: Type.String({ description: 'The title of the offer.' }),
+      name: Type.String({ description: 'Title of the offer.' }),
       ...lostPageFields,
     },
     sample: (nowMs) => ({ offer_id: 1, campaign_id: 1, name: 'Example offer', ...sampleLostPage(nowMs) }),
   }),
   operational('draft.waiting', {
-    title: 'Draft waiting',
-    description: 'Sent when a draft waits to be approved, for the drafts of a campaign once an hour.',
+    title: 'Draft pending',
+    description: 'Sent when a draft is waiting for approval, at most once an hour per campaign.',
     fields: { ...campaignFields, ...draftFields, proposed_by: Type.String() },
     sample: () => ({ ...sampleCampaign, ...sampleDraft, proposed_by: 'ann@advertiser.example' }),
   }),
   operational('draft.decided', {
     title: 'Draft decided',
-    description: 'Sent when a draft is approved, scheduled, refused, withdrawn or, once it was live, taken back.',
+    description: 'Sent when a draft is approved, scheduled, refused, withdrawn, or reverted after it went live.',
     fields: {
       campaign_id: Type.Integer(),
       ...draftFields,
-      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'The row that it changed or made.' }),
+      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Id of the changed or created row.' }),
       state: Type.Union(['scheduled', 'live', 'refused', 'withdrawn', 'undone'].map((state) => Type.Literal(state))),
-      reason: Type.String({ description: 'Why it was refused.' }),
+      reason: Type.String({ description: 'Reason for the refusal.' }),
     },
     sample: () => ({
       campaign_id: 1,

@@ -55,8 +55,8 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
         operationId: 'redeliver',
         summary: 'Redeliver a delivery',
         description:
-          'The same `webhook-id` and bytes with a new signature and the whole retry schedule. The next attempt of a ' +
-          'pending delivery is made now.',
+          'Sends the same `webhook-id` and bytes again, with a new signature and the whole retry schedule. For a ' +
+          'pending delivery, the next attempt is made now.',
         tags,
         params: deliveryParams,
         querystring: publisherQuery,
@@ -79,7 +79,9 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
       schema: {
         operationId: 'createRedelivery',
         summary: 'Redeliver deliveries',
-        description: 'All that match, as a job beside new deliveries. `dry_run` only counts what would be sent.',
+        description:
+          'Starts a job that sends all matching deliveries again, with lower priority than new ones. `dry_run` ' +
+          'only counts them.',
         tags,
         querystring: publisherQuery,
         body: redeliveryBody(events),
@@ -119,7 +121,7 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps):
       schema: {
         operationId: 'listRedeliveries',
         summary: 'List redeliveries',
-        description: 'Each with its state and how far it is.',
+        description: 'Returns redelivery jobs with their state and progress.',
         tags,
         querystring: publisherQuery,
         response: { 200: jobListAnswer, ...errorAnswers(401, 403, 404) },
@@ -136,8 +138,8 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps):
     {
       schema: {
         operationId: 'getRedelivery',
-        summary: 'Show the progress of a redelivery',
-        description: 'Its state, and how many deliveries it has queued so far.',
+        summary: 'Get the progress of a redelivery',
+        description: 'Returns the state of the job and the number of queued deliveries.',
         tags,
         params: jobParams,
         querystring: publisherQuery,
@@ -156,7 +158,7 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps):
       schema: {
         operationId: 'cancelRedelivery',
         summary: 'Cancel a redelivery',
-        description: 'What is queued already is sent, the rest is left as it is.',
+        description: 'Stops the job. Deliveries that are already queued are still sent.',
         tags,
         params: jobParams,
         querystring: publisherQuery,

@@ -6,8 +6,10 @@ const jobView = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
     status: Type.Union([Type.Literal('running'), Type.Literal('done'), Type.Literal('cancelled')]),
-    total: Type.Integer({ description: 'Deliveries that matched when it was created, counted up to 1,000,000.' }),
-    queued: Type.Integer({ description: 'Queued again, or made due, so far.' }),
+    total: Type.Integer({
+      description: 'Number of matching deliveries when the job was created, counted up to 1,000,000.',
+    }),
+    queued: Type.Integer({ description: 'Number of deliveries that were queued so far.' }),
     created_at: Type.String({ format: 'date-time' }),
     finished_at: orNull(Type.String({ format: 'date-time' })),
   },
@@ -22,8 +24,8 @@ export const countAnswer = Type.Object({
   message: Type.String(),
   data: Type.Object({
     dry_run: Type.Literal(true),
-    count: Type.Integer({ description: 'Deliveries that would be redelivered, counted up to 1,000,000.' }),
-    capped: Type.Boolean({ description: 'There are more.' }),
+    count: Type.Integer({ description: 'Number of deliveries that would be sent again, counted up to 1,000,000.' }),
+    capped: Type.Boolean({ description: 'Whether more than 1,000,000 deliveries match.' }),
   }),
 });
 

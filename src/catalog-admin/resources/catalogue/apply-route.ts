@@ -29,27 +29,33 @@ const maxChanges = 2000;
 
 const query = Type.Object({
   publisher_id: publisherIdParameter,
-  dry_run: booleanParameter('`true`: the plan is answered, nothing is written.'),
-  prune: booleanParameter('`true`: rows that the file does not name are removed.'),
+  dry_run: booleanParameter('`true` returns the plan and writes nothing.'),
+  prune: booleanParameter('`true` removes rows that are not in the file.'),
   plan: Type.Optional(
     Type.String({
       maxLength: 100,
-      description: 'Digest of the plan that was agreed to: 409 where the plan is another by now.',
+      description: 'Digest of the plan that you reviewed. If the plan has changed since, the call fails with 409.',
     }),
   ),
 });
 type ApplyRoute = { Querystring: Static<typeof query> };
 
-const anyValue = Type.Unknown({ description: 'Any JSON value; a row that the same file makes stands by its path.' });
+const anyValue = Type.Unknown({
+  description: 'Any JSON value. A row that the same file creates is referenced by its path.',
+});
 const change = Type.Object(
   {
     change: Type.Union(['created', 'changed', 'removed'].map((name) => Type.Literal(name))),
-    kind: Type.String({ description: '`publisher`, or the name of a list of the file.' }),
-    id: Type.Union([Type.Integer(), Type.String(), Type.Null()], { description: 'null: it is made.' }),
-    name: Type.String({ description: 'Name or title.' }),
-    path: Type.Union([Type.String(), Type.Null()], { description: 'In the file; null: it is not there.' }),
+    kind: Type.String({ description: '`publisher`, or the name of a list in the file.' }),
+    id: Type.Union([Type.Integer(), Type.String(), Type.Null()], {
+      description: 'Id of the row, or null if the row is created.',
+    }),
+    name: Type.String({ description: 'Name or title of the row.' }),
+    path: Type.Union([Type.String(), Type.Null()], {
+      description: 'Path in the file, or null if the row is not in the file.',
+    }),
     fields: Type.Array(Type.Object({ name: Type.String(), from: anyValue, to: anyValue }), {
-      description: 'Of a changed row: those that change.',
+      description: 'Fields that change, for a changed row.',
     }),
   },
   { title: 'CatalogueChange' },
@@ -60,8 +66,9 @@ const schema = {
   operationId: 'applyCatalogue',
   summary: 'Apply a catalogue file',
   description:
-    'Brings a publisher to the state of a file: makes and changes rows, and with `prune` removes others. All or ' +
-    'nothing; applied again it changes nothing. `dry_run` answers the plan.',
+    'Creates and changes rows so that the publisher matches the file. With `prune`, rows that are not in the ' +
+    'file are removed. Either all changes are applied or none. Repeating the call changes nothing. `dry_run` ' +
+    'returns the plan.',
   tags: ['Catalogue'],
   querystring: query,
   body: file,
@@ -70,7 +77,7 @@ const schema = {
       message: Type.String(),
       data: Type.Object({
         dry_run: Type.Boolean(),
-        plan: Type.String({ description: 'Digest of the plan.' }),
+        plan: Type.String({ description: 'Digest of the plan, for the parameter `plan`.' }),
         counts: Type.Object({ created: Type.Integer(), changed: Type.Integer(), removed: Type.Integer() }),
         changes: Type.Array(change),
         warnings: warningSchema,

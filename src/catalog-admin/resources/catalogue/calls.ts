@@ -39,7 +39,7 @@ export async function bytesOfFile({ body }: FastifyRequest): Promise<Buffer> {
 
 export const file = Type.Object(
   {},
-  { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' },
+  { additionalProperties: true, description: 'Catalogue file. See the management API guide for its format.' },
 );
 
 /** Requires the permissions for both settings and offers, because a catalogue contains both. */

@@ -42,8 +42,8 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     operationId: 'exportCatalogue',
     summary: 'Export the catalogue',
     description:
-      'Themes, advertisers, campaigns, offers, creatives and sequence rules of a publisher, as the import takes' +
-      ' them.',
+      'Returns the themes, advertisers, campaigns, offers, creatives and sequence rules of a publisher in the ' +
+      'format of the import.',
     tags,
     querystring: publisherQuery,
     response: { 200: file, ...errorAnswers(401, 403, 404, 413, 429) },
@@ -66,11 +66,13 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     security: [...operatorOnly, { bearer: [] }],
     operationId: 'importCatalogue',
     summary: 'Import a catalogue',
-    description: 'Into a publisher without themes, advertisers and sequence rules; all or nothing. Rows get new ids.',
+    description:
+      'Imports a file into a publisher that has no themes, advertisers or sequence rules, all or nothing. Rows ' +
+      'get new ids.',
     tags,
     querystring: Type.Object({
       publisher_id: publisherIdParameter,
-      dry_run: booleanParameter('`true`: everything is checked, nothing is written.'),
+      dry_run: booleanParameter('`true` validates the file and writes nothing.'),
     }),
     headers: idempotencyKey,
     body: file,
