@@ -26,7 +26,7 @@ const serve: Run = async () => {
 
 const start: Command = {
   name: 'start',
-  about: 'Starts the service; without DATABASE_URL with a database of its own in DATA_DIR, and the demo catalogue',
+  about: 'Starts the service; without DATABASE_URL with an embedded demo database in DATA_DIR',
   options: {},
   examples: ['start'],
   load: async () => serve,
@@ -35,7 +35,7 @@ const start: Command = {
 const completion: Command = {
   name: 'completion',
   args: 'bash|zsh|fish',
-  about: 'Prints a script that completes commands and options in a shell',
+  about: 'Prints a shell completion script',
   options: {},
   examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/perkwire.fish'],
   load: async () => (await import('./command-line/completion.ts')).printCompletion,

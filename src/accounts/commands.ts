@@ -6,16 +6,20 @@ export const accountCommands: readonly Command[] = [
     name: 'operator create',
     about: 'Creates an operator of the dashboard, or sets a new password for one',
     options: {
-      email: text('ADDRESS', 'of the operator'),
-      'password-stdin': flag('reads the password from standard input; else it is asked for, or generated'),
-      'remove-two-factor': flag('also for an operator who lost phone and codes'),
+      email: text('ADDRESS', 'e-mail address of the operator'),
+      'password-stdin': flag(
+        'reads the password from standard input; otherwise the command asks for it or generates one',
+      ),
+      'remove-two-factor': flag(
+        'also resets two-factor authentication, for an operator who lost phone and recovery codes',
+      ),
     },
     examples: ['operator create --email you@example.com'],
     load: async () => (await import('./commands/create-operator.ts')).createOperator,
   },
   {
     name: 'roles list',
-    about: 'Lists the roles that the publisher has made',
+    about: 'Lists the custom roles of the publisher',
     options: {},
     callsService: true,
     examples: ['roles list'],
@@ -24,7 +28,7 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'roles set',
     args: 'NAME PERMISSION…',
-    about: 'Makes a role of permissions, or changes what one may do',
+    about: 'Creates a role with permissions, or replaces the permissions of a role',
     options: {},
     callsService: true,
     examples: ['roles set Support offers/approval reports'],
@@ -33,7 +37,7 @@ export const accountCommands: readonly Command[] = [
   {
     name: 'roles remove',
     args: 'NAME',
-    about: 'Removes a role that no member has',
+    about: 'Removes an unused role',
     options: {},
     callsService: true,
     examples: ['roles remove Support'],
@@ -41,19 +45,19 @@ export const accountCommands: readonly Command[] = [
   },
   {
     name: 'audit verify',
-    about: 'Says whether an entry of the audit log in DATABASE_URL, or DATA_DIR, was changed or lost',
+    about: 'Checks whether entries of the audit log in DATABASE_URL or DATA_DIR were changed or lost',
     options: {
-      known: text('PUBLISHER:NUMBER:HASH', 'a last entry as an earlier run printed it, which must still be there'),
+      known: text('PUBLISHER:NUMBER:HASH', 'the last entry that an earlier run printed, which must still exist'),
     },
     examples: ['audit verify', 'audit verify --known 7:120:9f86d081'],
     load: async () => (await import('./commands/audit.ts')).verifyAudit,
   },
   {
     name: 'audit export',
-    about: 'Prints the audit log as JSON, an entry a line, the oldest first',
+    about: 'Prints the audit log as JSON, one entry per line, oldest first',
     options: {
-      publisher: text('ID', 'of this publisher alone'),
-      after: text('NUMBER', 'entries after this one; with --publisher'),
+      publisher: text('ID', 'only entries of this publisher'),
+      after: text('NUMBER', 'only entries after this number; requires --publisher'),
     },
     examples: ['audit export > audit.ndjson', 'audit export --publisher 7 --after 120'],
     load: async () => (await import('./commands/audit.ts')).exportAudit,

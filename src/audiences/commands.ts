@@ -2,7 +2,7 @@ import { type Command, flag, text } from '../command-line/command.ts';
 import { fileOptions } from '../command-line/file-options.ts';
 
 const members = {
-  emails: flag('the lines are SHA-256 of e-mail addresses, not ids'),
+  emails: flag('the values are SHA-256 hashes of e-mail addresses instead of ids'),
 };
 
 /** Commands for audiences and their members. */
@@ -18,8 +18,8 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences create',
     args: 'KEY',
-    about: 'Makes a list of users',
-    options: { name: text('NAME', 'its name; default: the key') },
+    about: 'Creates a list of users',
+    options: { name: text('NAME', 'name of the list (default: the key)') },
     callsService: true,
     examples: ['audiences create customers --name "Existing customers"'],
     load: async () => (await import('./commands/audiences.ts')).create,
@@ -27,7 +27,7 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences import',
     args: 'KEY FILE',
-    about: 'Adds the users of a CSV file; - reads standard input',
+    about: 'Adds the users in a CSV file; - reads standard input',
     options: fileOptions({ isList: true }),
     callsService: true,
     examples: ['audiences import customers customers.csv --dry-run', 'audiences import customers - < ids.txt'],

@@ -2,7 +2,7 @@ import { type Command, flag, text } from '../command-line/command.ts';
 import { fileOptions } from '../command-line/file-options.ts';
 
 const catalogueOptions = {
-  database: flag('straight from DATABASE_URL, whatever the size; the default where there is no key'),
+  database: flag('uses DATABASE_URL directly, without a size limit (default without an API key)'),
 };
 
 /** Commands for catalogue files, translation files, block rules and the kill switch. */
@@ -10,7 +10,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue export',
     args: 'FILE',
-    about: "Writes a publisher's catalogue to a JSON file",
+    about: "Exports a publisher's catalogue to a JSON file",
     options: catalogueOptions,
     callsService: true,
     examples: ['catalogue export catalogue.json', 'catalogue export catalogue.json --database --publisher 1'],
@@ -19,8 +19,8 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue import',
     args: 'FILE',
-    about: 'Reads a catalogue into an empty publisher; with --database and no --publisher into a new one',
-    options: { ...catalogueOptions, 'dry-run': flag('checks everything, writes nothing') },
+    about: 'Imports a catalogue into an empty publisher, or with --database into a new one',
+    options: { ...catalogueOptions, 'dry-run': flag('checks the file without importing it') },
     callsService: true,
     examples: ['catalogue import catalogue.json --dry-run', 'catalogue import catalogue.json --database'],
     load: async () => (await import('./commands/catalogue.ts')).importFromFile,
@@ -28,11 +28,11 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue apply',
     args: 'FILE',
-    about: 'Brings a publisher to the state of a file: shows the plan, asks, and applies it as a whole',
+    about: 'Changes a catalogue to match a file: shows the plan, asks, and applies it in one transaction',
     options: {
       ...catalogueOptions,
-      'dry-run': flag('shows the plan only; exits with 2 where something would change'),
-      prune: flag('also removes what the file does not name'),
+      'dry-run': flag('only shows the plan; exits with 2 if something would change'),
+      prune: flag('also removes rows that are not in the file'),
       yes: flag('applies without asking'),
     },
     callsService: true,
@@ -42,7 +42,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue diff',
     args: 'FILE [OTHER]',
-    about: 'Compares a file with the catalogue there is, or with another file; exits with 1 where they differ',
+    about: 'Compares a file with the current catalogue or another file; exits with 1 if they differ',
     options: catalogueOptions,
     callsService: true,
     examples: ['catalogue diff catalogue.json', 'catalogue diff before.json after.json'],
@@ -60,8 +60,8 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'controls set',
     args: 'PUBLISHER FILE',
-    about: "Replaces a publisher's block rules by those of a JSON file; - reads standard input",
-    options: { 'dry-run': flag('checks them, and saves nothing') },
+    about: "Replaces a publisher's block rules with those in a JSON file; - reads standard input",
+    options: { 'dry-run': flag('checks the rules without saving them') },
     callsService: true,
     examples: ['controls set 1 rules.json --dry-run', 'controls set 1 rules.json'],
     load: async () => (await import('./commands/controls.ts')).setControls,
@@ -69,7 +69,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'controls cost',
     args: 'PUBLISHER',
-    about: 'Says what each block rule changed and cost in the last 7 days',
+    about: 'Estimates what each block rule changed and cost in the last 7 days',
     options: {},
     callsService: true,
     examples: ['controls cost 1', 'controls cost 1 --json'],
@@ -77,8 +77,8 @@ export const catalogueCommands: readonly Command[] = [
   },
   {
     name: 'campaigns list',
-    about: 'Lists campaigns with their delivery states, and the budgets and total caps that are exhausted',
-    options: { state: text('STATE', 'only those in one state, such as exhausted') },
+    about: 'Lists campaigns with their delivery states, and exhausted budgets and total caps',
+    options: { state: text('STATE', 'only campaigns in this state, such as exhausted') },
     callsService: true,
     examples: ['campaigns list', 'campaigns list --state exhausted --json'],
     load: async () => (await import('./commands/campaigns.ts')).listCampaigns,
@@ -95,7 +95,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'rates set',
     args: 'PUBLISHER FILE',
-    about: "Replaces a publisher's exchange rates by those of a JSON file; - reads standard input",
+    about: "Replaces a publisher's exchange rates with those in a JSON file; - reads standard input",
     options: {},
     callsService: true,
     examples: ['rates set 1 rates.json'],
@@ -104,12 +104,12 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'rates import',
     args: 'PUBLISHER FILE',
-    about: "Adds the exchange rates of a CSV file to a publisher's; - reads standard input",
+    about: 'Adds the exchange rates in a CSV file; - reads standard input',
     options: {
       ...fileOptions({ isList: false }),
-      base: text('CURRENCY', 'the currency that the rates are for one unit of; default: that of the file'),
-      'decimal-comma': flag('the file has commas as decimal signs'),
-      replace: flag('removes the stored rates that the file does not have'),
+      base: text('CURRENCY', 'base currency of the rates (default: that of the file)'),
+      'decimal-comma': flag('the file uses decimal commas'),
+      replace: flag('removes stored rates that are not in the file'),
     },
     callsService: true,
     examples: ['rates import 1 eurofxref-hist.csv --base EUR --dry-run', 'rates import 1 rates.csv'],
@@ -118,11 +118,11 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'translations export',
     args: 'FILE',
-    about: 'Writes the texts of offers to a CSV file for translators',
+    about: 'Exports offer texts to a CSV file for translators',
     options: {
-      offer: text('ID', 'one offer'),
-      campaign: text('ID', 'the offers of one campaign'),
-      languages: text('TAGS', 'its columns, such as de,pt-BR; default: those that offers have'),
+      offer: text('ID', 'only this offer'),
+      campaign: text('ID', 'only offers of this campaign'),
+      languages: text('TAGS', 'languages, such as de,pt-BR (default: all existing translations)'),
     },
     callsService: true,
     examples: ['translations export texts.csv --languages de,fr', 'translations export texts.csv --campaign 12'],
@@ -131,7 +131,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'translations import',
     args: 'FILE',
-    about: 'Takes over the texts of such a file',
+    about: 'Imports offer texts from an exported CSV file',
     options: fileOptions({ isList: false }),
     callsService: true,
     examples: ['translations import texts.csv --dry-run', 'translations import texts.csv'],
@@ -140,7 +140,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'stop',
     args: 'offer|campaign|advertiser ID',
-    about: 'Stops it at once: it is shown no more, in every process within about a second',
+    about: 'Stops showing an offer, campaign or advertiser within about a second',
     options: {},
     callsService: true,
     examples: ['stop offer 12', 'stop advertiser 3'],
@@ -149,7 +149,7 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'resume',
     args: 'offer|campaign|advertiser ID',
-    about: 'Ends a stop: it is again as it was before',
+    about: 'Resumes a stopped offer, campaign or advertiser',
     options: {},
     callsService: true,
     examples: ['resume offer 12'],

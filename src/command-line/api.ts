@@ -37,10 +37,12 @@ export function createApi(call: Call): Api {
   const key = textOption(call, 'key') || env.PERKWIRE_KEY || '';
   const publisher = idOption(call, 'publisher');
   if (!/^https?:\/\//.test(url) || parseUrl(url) === null)
-    throw usageError(`${url} is no URL of a service, such as ${defaultUrl}. Set --url or PERKWIRE_URL.`);
+    throw usageError(`${url} is not a valid service URL, such as ${defaultUrl}. Set --url or PERKWIRE_URL.`);
   if (key === '')
-    throw usageError('An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.');
-  if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key has characters that no key has. Copy it again.');
+    throw usageError(
+      'This command requires an API key with the permission "configurations". Set PERKWIRE_KEY or --key.',
+    );
+  if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key contains invalid characters. Copy it again.');
 
   async function ask(
     method: string,
@@ -70,7 +72,7 @@ export function createApi(call: Call): Api {
       const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;
       throw new CommandError(
         exitCodes.unavailable,
-        `No answer from ${url} (${reason}). Start the service, or set --url or PERKWIRE_URL.`,
+        `${url} did not respond (${reason}). Start the service, or set --url or PERKWIRE_URL.`,
       );
     });
     if (!answer.ok) throw await refusal(answer, url);
@@ -82,7 +84,7 @@ export function createApi(call: Call): Api {
     if (answer.status === 204) return null;
     return answer.json().catch((err: Error) => {
       if (err.name === 'AbortError') throw err;
-      throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
+      throw new CommandError(exitCodes.unavailable, `The response from ${url} is incomplete or not JSON.`);
     });
   };
 
@@ -131,7 +133,7 @@ export async function openFile({ stdin }: { stdin: Input }, file: string): Promi
   const opened = await open(file);
   if (!(await opened.stat()).isDirectory()) return opened.createReadStream();
   await opened.close();
-  throw new CommandError(exitCodes.refused, `${file} is a folder.`);
+  throw new CommandError(exitCodes.refused, `${file} is a directory.`);
 }
 
 const bodyOf = (file: NonNullable<ApiRequest['file']>): BodyInit =>
@@ -143,7 +145,7 @@ async function refusal(answer: Response, url: string): Promise<CommandError> {
   const { status } = answer;
   const body = (await answer.json().catch(() => ({}))) as Refusal;
   const details = (body.error?.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`).join('');
-  const message = body.message ?? `${url} answered ${status}: is this Perkwire?`;
+  const message = body.message ?? `${url} responded with status ${status}. Check that it is the URL of Perkwire.`;
   const code = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
   return new CommandError(code, `${message}${details}`);
 }

@@ -96,6 +96,6 @@ export function textOption({ options }: { options: Values }, name: string): stri
 export function idOption(call: { options: Values }, name: string): number | null {
   const text = textOption(call, name);
   if (text === '') return null;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageError(`--${name} must be a whole number from 1.`);
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageError(`--${name} must be a positive whole number.`);
   return Number(text);
 }

@@ -68,7 +68,7 @@ const scripts: Readonly<Record<string, (commands: Commands) => string>> = { bash
 /** Prints a completion script for a shell. */
 export const printCompletion: Run = async ({ args: [shell = ''], commands, out }) => {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
-  if (script === undefined) throw usageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`);
+  if (script === undefined) throw usageError(`Expected a shell: ${Object.keys(scripts).join(', ')}.`);
   out.line(script(commands));
   return exitCodes.ok;
 };

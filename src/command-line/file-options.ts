@@ -6,11 +6,11 @@ import type { Output } from './output.ts';
  * Options of commands that import a file (docs/reading-input.md#files). `isList`: whether its column can be selected.
  */
 export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
-  'dry-run': flag('shows how the file is read; writes nothing'),
-  partial: flag('loads the other rows when more than 1 % are refused'),
+  'dry-run': flag('shows how the file is read and writes nothing'),
+  partial: flag('loads the valid rows even if more than 1 % are invalid'),
   ...(isList && {
-    header: text('present|absent', 'whether the first row is a header; default: Perkwire finds out'),
-    column: text('NAME|NUMBER', 'the column with the values, where the file has several'),
+    header: text('present|absent', 'whether the first row is a header: present or absent (default: detected)'),
+    column: text('NAME|NUMBER', 'name or number of the column with the values'),
   }),
 });
 
@@ -30,11 +30,11 @@ const separatorNames = { ',': 'comma', ';': 'semicolon', '\t': 'tab' } as const;
 /** Prints a dry run. @returns the exit code: a problem if rows are refused */
 export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   out.data(view);
-  const separator = view.separator === null ? 'none, one column' : separatorNames[view.separator];
+  const separator = view.separator === null ? 'none (one column)' : separatorNames[view.separator];
   out.line(`Separator: ${separator}. Header: ${view.header ? 'yes' : 'no'}.`);
   for (const [at, { name, used_as: role }] of view.columns.entries())
     out.line(`Column ${at + 1}${name === null ? '' : ` "${name}"`}: ${role ?? 'not used'}`);
-  out.line(`${view.rows} rows, ${view.bad} refused, ${view.duplicates} duplicates. Nothing was written.`);
+  out.line(`${view.rows} rows, ${view.bad} invalid, ${view.duplicates} duplicates. Nothing was written.`);
   for (const { line, values } of view.sample)
     out.line(
       `  line ${line}: ${Object.entries(values)

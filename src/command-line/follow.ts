@@ -40,7 +40,7 @@ export async function follow(
       if (signal.aborted) return;
       if (err instanceof CommandError && err.exitCode !== exitCodes.unavailable) throw err;
       const isRefused = isFirst && err instanceof CommandError;
-      out.note(isRefused ? err.message : 'The connection was cut off. Connecting again; nothing is lost.');
+      out.note(isRefused ? err.message : 'The connection was lost. Reconnecting; no events are lost.');
     } finally {
       clearTimeout(watch);
     }

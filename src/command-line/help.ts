@@ -3,18 +3,18 @@ import type { Command, Option } from './command.ts';
 type Options = Readonly<Record<string, Option>>;
 
 export const commonOptions: Options = {
-  json: { type: 'boolean', about: 'JSON, one value a line, instead of sentences' },
-  help: { type: 'boolean', short: 'h', about: 'this text' },
+  json: { type: 'boolean', about: 'prints JSON, one value per line' },
+  help: { type: 'boolean', short: 'h', about: 'shows this help' },
 };
 
 const serviceOptions: Options = {
-  url: { type: 'string', value: 'URL', about: 'the service (PERKWIRE_URL; default http://localhost:8080)' },
+  url: { type: 'string', value: 'URL', about: 'URL of the service (PERKWIRE_URL, default http://localhost:8080)' },
   key: {
     type: 'string',
     value: 'KEY',
-    about: 'API key with "configurations" (better PERKWIRE_KEY: others see options)',
+    about: 'API key; prefer PERKWIRE_KEY, because other users can see options',
   },
-  publisher: { type: 'string', value: 'ID', about: "the publisher, with an operator's key" },
+  publisher: { type: 'string', value: 'ID', about: "publisher to act for, with an operator's key" },
 };
 
 export const optionsOf = (command: Command): Options => ({
@@ -30,8 +30,8 @@ export function overview(commands: readonly Command[]): string {
     '',
     ...commands.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`),
     '',
-    'perkwire COMMAND --help shows its options, perkwire --version the release. Exit codes: 0 done, 1 a problem',
-    'was found, 2 wrong usage, 3 refused, 4 the service or the database is not available.',
+    'Run "perkwire COMMAND --help" for options and examples, and "perkwire --version" for the release.',
+    'Exit codes: 0 success, 1 problem found, 2 usage error, 3 refused, 4 service or database unavailable.',
   ].join('\n');
 }
 

@@ -15,8 +15,8 @@ export const hasDatabase = ({ env, embedded }: Call): boolean =>
 
 /** Error text with the missing database and the folder that was searched. */
 export const noDatabaseText = (env: Environment): string =>
-  `There is no database: DATABASE_URL is not set, and there is no data of Perkwire in ${resolve(dataDirOf(env))}. ` +
-  'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.';
+  `No database found: DATABASE_URL is not set, and ${resolve(dataDirOf(env))} contains no Perkwire data. ` +
+  'Set DATABASE_URL or DATA_DIR, or change to the directory of the installation.';
 
 /**
  * Opens the database of a command: that of DATABASE_URL, or the embedded one in DATA_DIR, which runs until `stop`.
@@ -38,8 +38,8 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
   const isEmpty = missing.some((name) => name.startsWith('baseline/01-'));
   throw usageError(
     `The database ${new URL(databaseUrl).pathname.slice(1)} at ${place} ` +
-      (isEmpty ? 'has no tables of Perkwire. ' : `lacks ${missing.length} migrations of this version. `) +
-      'Name another one (DATABASE_URL, DATA_DIR), or start the service with it once.',
+      (isEmpty ? 'contains no Perkwire tables. ' : `lacks ${missing.length} migrations of this version. `) +
+      'Set another database (DATABASE_URL, DATA_DIR), or start the service once with this one.',
   );
 }
 

@@ -45,11 +45,12 @@ function showOverview(commands: Commands, argv: readonly string[], out: Output):
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (first === '--version' || first === '-v') out.line(version);
   else if (first === '--help' || first === '-h') out.line(overview(commands));
-  else if (first.startsWith('-')) throw usageError(`Options such as ${first} follow the command. See: perkwire --help`);
+  else if (first.startsWith('-'))
+    throw usageError(`Put options such as ${first} after the command. See: perkwire --help`);
   else if (group.length > 0 && (second === '--help' || second === '-h')) out.line(overview(group));
   else {
     const typed = argv.filter((word) => !word.startsWith('-')).join(' ');
-    throw usageError(`There is no command "${typed}". See: perkwire ${group.length > 0 ? `${first} ` : ''}--help`);
+    throw usageError(`Unknown command "${typed}". See: perkwire ${group.length > 0 ? `${first} ` : ''}--help`);
   }
   return exitCodes.ok;
 }

@@ -6,10 +6,10 @@ export const couponCommands: readonly Command[] = [
   {
     name: 'coupons add',
     args: 'OFFER [FILE]',
-    about: 'Adds codes to an offer: from a file of any size, from a pattern, or one for all users',
+    about: 'Adds coupon codes to an offer: from a file, from a pattern, or one code for all users',
     options: {
-      pattern: text('TEXT', 'makes codes: # is a digit, ? a letter, * either'),
-      count: text('N', 'how many to make'),
+      pattern: text('TEXT', 'generates codes: # is a digit, ? a letter, * either'),
+      count: text('N', 'number of codes to generate'),
       shared: text('CODE', 'one code for all users'),
       ...fileOptions({ isList: true }),
     },
@@ -20,7 +20,7 @@ export const couponCommands: readonly Command[] = [
   {
     name: 'coupons show',
     args: 'OFFER',
-    about: 'Counts the codes of an offer; exits with 1 where few are left',
+    about: 'Counts the codes of an offer; exits with 1 if the stock is low',
     options: {},
     callsService: true,
     examples: ['coupons show 12', 'coupons show 12 --json'],
@@ -29,8 +29,8 @@ export const couponCommands: readonly Command[] = [
   {
     name: 'coupons remove',
     args: 'OFFER',
-    about: 'Removes the codes of an offer that were not given; with --pool its codes altogether',
-    options: { pool: flag('the offer has no codes any more; users keep theirs') },
+    about: 'Removes the codes of an offer that no user has, or its whole pool',
+    options: { pool: flag('removes the whole pool; users keep their codes') },
     callsService: true,
     examples: ['coupons remove 12', 'coupons remove 12 --pool'],
     load: async () => (await import('./commands/coupons.ts')).removeCoupons,

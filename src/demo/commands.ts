@@ -4,7 +4,7 @@ import type { Command } from '../command-line/command.ts';
 export const demoCommands: readonly Command[] = [
   {
     name: 'demo load',
-    about: 'Writes the demo catalogue into DATABASE_URL under a random key',
+    about: 'Loads the demo catalogue into DATABASE_URL with a random API key',
     options: {},
     examples: ['demo load'],
     load: async () => (await import('./commands/load.ts')).loadDemo,

@@ -4,7 +4,7 @@ import { type Command, text } from '../command-line/command.ts';
 export const draftCommands: readonly Command[] = [
   {
     name: 'drafts list',
-    about: 'Lists drafts; exits with 1 where some wait',
+    about: 'Lists drafts; exits with 1 if any are pending',
     options: { state: text('STATE', 'waiting (default), scheduled, live, refused, withdrawn or undone') },
     callsService: true,
     examples: ['drafts list', 'drafts list --state refused --json'],
@@ -13,7 +13,7 @@ export const draftCommands: readonly Command[] = [
   {
     name: 'drafts show',
     args: 'DRAFT',
-    about: 'Shows what a draft changes: each field before and after',
+    about: 'Shows each field that a draft changes, before and after',
     options: {},
     callsService: true,
     examples: ['drafts show 12'],
@@ -22,10 +22,10 @@ export const draftCommands: readonly Command[] = [
   {
     name: 'drafts propose',
     args: 'offers|creatives|campaigns [ROW] FILE',
-    about: 'Proposes a new row or a change of one: FILE has its fields as JSON, - reads them from the input',
+    about: 'Proposes a new or changed row from a JSON file with its fields; - reads standard input',
     options: {
-      note: text('TEXT', 'for those who approve it'),
-      image: text('FILE', 'picture of the new creative, or the first of the new offer'),
+      note: text('TEXT', 'note for the approver'),
+      image: text('FILE', 'image of a new creative, or first image of a new offer'),
     },
     callsService: true,
     examples: ['drafts propose offers 7 change.json', 'drafts propose offers new.json --image box.png'],
@@ -34,8 +34,8 @@ export const draftCommands: readonly Command[] = [
   {
     name: 'drafts approve',
     args: 'DRAFT…',
-    about: 'Approves drafts: they are live, or at --at; exits with 1 where one was not',
-    options: { at: text('TIME', 'when they go live, such as 2026-11-27T00:00:00+01:00') },
+    about: 'Approves drafts; exits with 1 if one could not be approved',
+    options: { at: text('TIME', 'time at which they go live, such as 2026-11-27T00:00:00+01:00 (default: now)') },
     callsService: true,
     examples: ['drafts approve 12 13', 'drafts approve 12 --at 2026-11-27T00:00:00+01:00'],
     load: async () => (await import('./commands/drafts.ts')).approveDrafts,
@@ -43,7 +43,7 @@ export const draftCommands: readonly Command[] = [
   {
     name: 'drafts refuse',
     args: 'DRAFT…',
-    about: 'Refuses drafts with a reason, which their authors see',
+    about: 'Refuses drafts with a reason for their authors',
     options: { reason: text('TEXT', 'why') },
     callsService: true,
     examples: ['drafts refuse 12 --reason "The price is out of date."'],
@@ -52,7 +52,7 @@ export const draftCommands: readonly Command[] = [
   {
     name: 'drafts undo',
     args: 'DRAFT',
-    about: 'Takes back the decision about a draft: what is live is as it was before',
+    about: 'Undoes the decision about a draft; an approved change is reverted',
     options: {},
     callsService: true,
     examples: ['drafts undo 12'],

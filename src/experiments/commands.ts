@@ -4,7 +4,7 @@ import { type Command, text } from '../command-line/command.ts';
 export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments list',
-    about: 'Lists experiments with their state',
+    about: 'Lists experiments with their states',
     options: {},
     callsService: true,
     examples: ['experiments list'],
@@ -13,7 +13,7 @@ export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments create',
     args: 'FILE',
-    about: 'Makes an experiment, a draft, of a JSON file; - reads standard input',
+    about: 'Creates an experiment as a draft from a JSON file; - reads standard input',
     options: {},
     callsService: true,
     examples: ['experiments create three-offers.json'],
@@ -22,7 +22,7 @@ export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments change',
     args: 'KEY FILE',
-    about: 'Changes the fields of a JSON file; other arms or shares begin a new version of one that runs',
+    about: 'Changes the fields in a JSON file; changed arms or shares start a new version',
     options: {},
     callsService: true,
     examples: ['experiments change three-offers arms.json'],
@@ -31,10 +31,10 @@ export const experimentCommands: readonly Command[] = [
   ...(
     [
       ['show', 'Shows an experiment'],
-      ['plan', 'Says how many users and days an experiment takes'],
+      ['plan', 'Estimates how many users and days an experiment takes'],
       ['start', 'Starts an experiment now'],
-      ['stop', 'Stops an experiment; its numbers stay'],
-      ['undo', 'Writes back what making an arm permanent has written'],
+      ['stop', 'Stops an experiment and keeps its results'],
+      ['undo', 'Undoes making an arm permanent'],
     ] as const
   ).map(
     ([action, about]): Command => ({
@@ -50,11 +50,11 @@ export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments report',
     args: 'KEY',
-    about: 'Reports what each arm does against the control',
+    about: 'Compares each arm with the control',
     options: {
-      version: text('NUMBER', 'of an earlier version'),
-      population: text('WHO', 'all, or would_have_seen: those who saw an offer or would have'),
-      segment: text('BY', 'revenue by device or country, too'),
+      version: text('NUMBER', 'version of the experiment (default: current)'),
+      population: text('WHO', 'all, or would_have_seen: only users who saw an offer or would have'),
+      segment: text('BY', 'also shows revenue by device or country'),
     },
     callsService: true,
     examples: ['experiments report three-offers', 'experiments report three-offers --segment device'],
@@ -63,7 +63,7 @@ export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments adopt',
     args: 'KEY ARM',
-    about: 'Makes an arm permanent: writes what it changes into placements and themes, and stops the experiment',
+    about: 'Makes an arm permanent: writes its changes to placements and themes, and stops the experiment',
     options: {},
     callsService: true,
     examples: ['experiments adopt three-offers three'],

@@ -4,10 +4,8 @@ import { type Command, flag } from '../command-line/command.ts';
 export const landingPageCommands: readonly Command[] = [
   {
     name: 'landing-pages',
-    about:
-      'Lists the pages that campaigns and secondary actions of offers lead to, when each was looked at, what came; ' +
-      'exits with 1 where one is lost',
-    options: { problems: flag('those alone that are not found') },
+    about: 'Lists landing pages and their last checks; exits with 1 if one fails',
+    options: { problems: flag('only pages that fail') },
     callsService: true,
     examples: ['landing-pages', 'landing-pages --problems --json'],
     load: async () => (await import('./commands/list.ts')).listPages,

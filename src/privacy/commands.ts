@@ -1,17 +1,17 @@
 import { type Command, text } from '../command-line/command.ts';
 
 const identifierOptions = {
-  user: text('ID', 'pub_user_id; - reads it from standard input, which other users of the machine do not see'),
-  'ad-fp': text('ID', 'the id of the device or browser, instead'),
-  email: text('ADDRESS', 'the e-mail address, instead; - reads it from standard input'),
-  'email-sha256': text('HASH', 'the SHA-256 of the e-mail address, instead'),
+  user: text('ID', 'pub_user_id; - reads it from standard input, so that other users cannot see it'),
+  'ad-fp': text('ID', 'id of the device or browser'),
+  email: text('ADDRESS', 'e-mail address; - reads it from standard input'),
+  'email-sha256': text('HASH', 'SHA-256 hash of the e-mail address'),
 };
 
 /** Commands for the personal data of a user. */
 export const privacyCommands: readonly Command[] = [
   {
     name: 'privacy find',
-    about: 'Counts what is kept of a person; exits with 1 where nothing is',
+    about: 'Counts the stored data of a person; exits with 1 if there is none',
     options: identifierOptions,
     callsService: true,
     examples: ['privacy find --user u-1', 'privacy find --user - < id.txt', 'privacy find --email - < address.txt'],
@@ -20,7 +20,7 @@ export const privacyCommands: readonly Command[] = [
   {
     name: 'privacy export',
     args: 'FILE',
-    about: 'Writes everything that is kept of a person to a JSON file',
+    about: 'Exports all stored data of a person to a JSON file',
     options: identifierOptions,
     callsService: true,
     examples: ['privacy export person.json --user u-1'],
@@ -28,7 +28,7 @@ export const privacyCommands: readonly Command[] = [
   },
   {
     name: 'privacy erase',
-    about: 'Erases a person, and waits until that is done',
+    about: 'Erases the data of a person, and waits until this is done',
     options: identifierOptions,
     callsService: true,
     examples: ['privacy erase --user u-1', 'privacy erase --ad-fp 5f1d', 'privacy erase --email - < address.txt'],
@@ -36,7 +36,7 @@ export const privacyCommands: readonly Command[] = [
   },
   {
     name: 'privacy requests',
-    about: 'Lists the newest requests for erasure with their state',
+    about: 'Lists the latest erasure requests with their states',
     options: {},
     callsService: true,
     examples: ['privacy requests', 'privacy requests --json'],

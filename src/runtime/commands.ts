@@ -5,7 +5,7 @@ import type { LoadSealed } from './commands/secrets.ts';
 export const doctorCommands: readonly Command[] = [
   {
     name: 'doctor',
-    about: 'Checks configuration, database, clocks, keys, processes and endpoints, and says what to fix',
+    about: 'Checks the configuration, database, clocks, keys, processes and endpoints, and suggests fixes',
     options: {},
     examples: ['doctor', 'doctor --json'],
     load: async () => (await import('./commands/doctor.ts')).doctor,
@@ -16,14 +16,14 @@ export const doctorCommands: readonly Command[] = [
 export const secretsCommands = (columns: readonly LoadSealed[]): readonly Command[] => [
   {
     name: 'secrets status',
-    about: 'Counts what is sealed with each SECRETS_KEY, and the users under each USER_PEPPER',
+    about: 'Counts secrets by SECRETS_KEY, and users by USER_PEPPER',
     options: {},
     examples: ['secrets status'],
     load: async () => (await import('./commands/secrets.ts')).secretsStatus(columns),
   },
   {
     name: 'secrets reseal',
-    about: 'Seals everything with the first SECRETS_KEY; can be interrupted and run again',
+    about: 'Encrypts all secrets with the first SECRETS_KEY; can be interrupted and repeated',
     options: {},
     examples: ['secrets reseal'],
     load: async () => (await import('./commands/secrets.ts')).resealSecrets(columns),

@@ -4,7 +4,7 @@ import type { Command } from '../command-line/command.ts';
 export const sourceCommands: readonly Command[] = [
   {
     name: 'sources show',
-    about: 'Prints what becomes of events of Segment and RudderStack, as JSON',
+    about: 'Prints the settings for events of Segment and RudderStack as JSON',
     options: {},
     callsService: true,
     examples: ['sources show'],
@@ -13,7 +13,8 @@ export const sourceCommands: readonly Command[] = [
   {
     name: 'sources set',
     args: 'FILE',
-    about: 'Sets what becomes of events from a file as `sources show` prints it; - reads standard input',
+    about:
+      'Sets the settings for events of sources from a JSON file in the format of `sources show`; - reads standard input',
     options: {},
     callsService: true,
     examples: ['sources set segment.json'],
@@ -21,7 +22,7 @@ export const sourceCommands: readonly Command[] = [
   },
   {
     name: 'sources events',
-    about: 'Lists the last hundred events and what became of each',
+    about: 'Lists the last 100 events with their results',
     options: {},
     callsService: true,
     examples: ['sources events', 'sources events --json'],

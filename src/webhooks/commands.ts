@@ -1,19 +1,19 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 
 const filterOptions = {
-  event: text('NAME', 'of this event type'),
-  endpoint: text('ID', 'of this endpoint'),
-  status: text('LIST', 'pending, delivered, failed, held; several with commas'),
+  event: text('NAME', 'only this event type'),
+  endpoint: text('ID', 'only this endpoint'),
+  status: text('LIST', 'pending, delivered, failed or held; separate several with commas'),
 };
 
 /** Commands for deliveries, and for webhooks on a developer's machine. */
 export const webhookCommands: readonly Command[] = [
   {
     name: 'listen',
-    about: 'Forwards webhooks to a server on this machine, and records its answers as the attempts',
+    about: 'Forwards webhooks to a local server, and records its responses as attempts',
     options: {
-      forward: text('URL', 'where deliveries are sent, such as http://localhost:3000/hook'),
-      events: text('LIST', 'event types with commas; default: all'),
+      forward: text('URL', 'URL of your server, such as http://localhost:3000/hook'),
+      events: text('LIST', 'event types, separated by commas (default: all)'),
     },
     callsService: true,
     examples: [
@@ -25,8 +25,8 @@ export const webhookCommands: readonly Command[] = [
   {
     name: 'trigger',
     args: 'EVENT',
-    about: 'Sends the sample of an event to everyone who listens, or to one endpoint',
-    options: { endpoint: text('ID', 'this endpoint, instead of the listeners') },
+    about: 'Sends the sample of an event to all listeners, or to one endpoint',
+    options: { endpoint: text('ID', 'sends to this endpoint instead of the listeners') },
     callsService: true,
     examples: ['trigger usp.selection', 'trigger conversion --endpoint 4'],
     load: async () => (await import('./commands/listen.ts')).trigger,
@@ -36,8 +36,8 @@ export const webhookCommands: readonly Command[] = [
     about: 'Shows deliveries as they are created and attempted',
     options: {
       ...filterOptions,
-      last: text('N', 'how many of before are shown first; default 10'),
-      once: flag('only these'),
+      last: text('N', 'number of earlier entries to show first (default 10)'),
+      once: flag('only shows earlier deliveries, and exits'),
     },
     callsService: true,
     examples: ['deliveries tail', 'deliveries tail --endpoint 4 --json', 'deliveries tail --once --status failed'],
@@ -46,12 +46,12 @@ export const webhookCommands: readonly Command[] = [
   {
     name: 'deliveries retry',
     args: '[ID …]',
-    about: 'Attempts deliveries now: those named, or all that match',
+    about: 'Attempts deliveries now, by id or by filter',
     options: {
       ...filterOptions,
-      from: text('TIME', 'created since, such as 2026-11-21T22:00:00Z'),
-      to: text('TIME', 'created before'),
-      'dry-run': flag('only counts'),
+      from: text('TIME', 'created at this time or later, such as 2026-11-21T22:00:00Z'),
+      to: text('TIME', 'created before this time'),
+      'dry-run': flag('only counts matching deliveries'),
     },
     callsService: true,
     examples: ['deliveries retry msg_0197a…', 'deliveries retry --endpoint 4 --status pending,held'],

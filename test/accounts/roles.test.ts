@@ -149,8 +149,8 @@ test('perkwire roles sets, lists and removes a role, and explains errors', async
   expect((await run('remove', 'SUPPORT')).out).toBe('Removed support.\n');
   expect(await run('remove', 'Support')).toEqual({ code: 2, out: '', err: 'There is no role "Support".\n' });
   for (const [args, message] of [
-    [['set', 'Nothing'], 'Name the role, and its permissions after it.'],
-    [['remove'], 'Name one role.'],
+    [['set', 'Nothing'], 'Expected the name of a role and its permissions.'],
+    [['remove'], 'Expected the name of one role.'],
   ] as const)
     expect(await run(...args)).toEqual({ code: 2, out: '', err: `${message}\n` });
   const refused = await run('set', 'Operators', 'accounts');

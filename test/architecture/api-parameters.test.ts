@@ -52,7 +52,7 @@ test('a query parameter that is a whole number is described as an integer, true 
   const texts = queryParameters.filter(({ schema }) => schema?.type === 'string' && schema.anyOf === undefined);
   const wrong = texts.filter(
     ({ name, description: text = '', schema: { pattern = '' } = {} }) =>
-      (numbers.test(name) && !text.startsWith('Comma list')) ||
+      (numbers.test(name) && !text.includes('separated by commas')) ||
       flags.test(name) ||
       (/^\^\(?(\[[01]-9\]|\\d)/.test(pattern) && !/[:-]\(?[[\\]d?/.test(pattern)),
   );

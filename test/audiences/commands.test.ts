@@ -26,8 +26,8 @@ test('audiences are made, filled from a file and by ids, and listed', async () =
   await writeFile(file, 'id\nu1\nu2\nme@mail.example\n');
   expect((await runCommand(['audiences', 'create', 'list', '--name', 'The list'], env)).code).toBe(0);
   const checked = await runCommand(['audiences', 'import', 'list', file, '--dry-run'], env);
-  expect([checked.code, checked.out]).toEqual([1, expect.stringContaining('3 rows, 1 refused, 0 duplicates.')]);
-  expect(checked.out).toContain('Separator: none, one column. Header: yes.');
+  expect([checked.code, checked.out]).toEqual([1, expect.stringContaining('3 rows, 1 invalid, 0 duplicates.')]);
+  expect(checked.out).toContain('Separator: none (one column). Header: yes.');
   expect((await runCommand(['audiences', 'import', 'list', file], env)).code).toBe(3);
   const imported = await runCommand(['audiences', 'import', 'list', file, '--partial'], env);
   expect([imported.code, imported.out]).toEqual([0, '3 rows, 2 users added, 1 rows not read.\n']);

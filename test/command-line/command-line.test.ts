@@ -41,13 +41,13 @@ test('the documentation names every command', async () => {
 
 test('a mistyped call says what is wrong on standard error, where help is, and exits with 2', async () => {
   const calls = {
-    nonsense: 'There is no command "nonsense". See: perkwire --help',
-    'catalogue exprt': 'There is no command "catalogue exprt". See: perkwire catalogue --help',
-    '--json doctor': 'Options such as --json follow the command. See: perkwire --help',
+    nonsense: 'Unknown command "nonsense". See: perkwire --help',
+    'catalogue exprt': 'Unknown command "catalogue exprt". See: perkwire catalogue --help',
+    '--json doctor': 'Put options such as --json after the command. See: perkwire --help',
     'doctor now': "Unexpected argument 'now'. See: perkwire doctor --help",
     'listen --forwrd x': "Unknown option '--forwrd'. See: perkwire listen --help",
-    'deliveries tail --key k --last 0': '--last must be a whole number from 1.',
-    'deliveries tail --key schlüssel': 'The API key has characters that no key has. Copy it again.',
+    'deliveries tail --key k --last 0': '--last must be a positive whole number.',
+    'deliveries tail --key schlüssel': 'The API key contains invalid characters. Copy it again.',
     'secrets status': /^The configuration has .+ problem/,
   };
   for (const [typed, said] of Object.entries(calls)) {
@@ -92,7 +92,7 @@ test('catalogue diff names what differs, row by row and field by field, and exit
   ).toEqual(['changed', 'removed', 'added']);
   expect(await run('catalogue', 'diff', 'package.json', before)).toMatchObject({
     code: 3,
-    err: expect.stringMatching(/no catalogue/),
+    err: expect.stringMatching(/not a catalogue/),
   });
   expect(await run('catalogue', 'diff', before, join(folder, 'c.json'))).toMatchObject({
     code: 3,
@@ -108,9 +108,9 @@ test('a file that cannot be used is named, and ends a command with 3', async () 
   await writeFile(text, '{');
   const calls: [string[], RegExp][] = [
     [['audiences', 'import', 'customers', none], /ENOENT.*none/],
-    [['audiences', 'import', 'customers', sub], /sub is a folder/],
+    [['audiences', 'import', 'customers', sub], /sub is a directory/],
     [['translations', 'import', none], /ENOENT.*none/],
-    [['translations', 'import', sub], /sub is a folder/],
+    [['translations', 'import', sub], /sub is a directory/],
     [['coupons', 'add', '1', none], /ENOENT.*none/],
     [['coupons', 'add', '1', sub], /EISDIR/],
     [['sources', 'set', none], /ENOENT.*none/],
@@ -128,7 +128,7 @@ test('a file that cannot be used is named, and ends a command with 3', async () 
 
 test('reminders are not switched off by a number that was mistyped', async () => {
   const { code, err } = await runCommand(['messages', 'set', '--reminder-hours', '48h'], { PERKWIRE_KEY: 'k' });
-  expect([code, err]).toEqual([2, '--reminder-hours is a whole number, or no.\n']);
+  expect([code, err]).toEqual([2, '--reminder-hours must be a whole number or no.\n']);
 });
 
 test('days that are none, or in the wrong order, are refused and not found to agree', async () => {

@@ -45,8 +45,8 @@ describe('in a folder without an installation', () => {
     async (name) => {
       const path = join(folder, '.data');
       const sentence =
-        `There is no database: DATABASE_URL is not set, and there is no data of Perkwire in ${path}. ` +
-        'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.\n';
+        `No database found: DATABASE_URL is not set, and ${path} contains no Perkwire data. ` +
+        'Set DATABASE_URL or DATA_DIR, or change to the directory of the installation.\n';
       expect(await runCommand(name.split(' '), env())).toEqual({ code: 2, out: '', err: sentence });
       // A folder of the same name that belongs to something else.
       await mkdir(path);
@@ -57,7 +57,7 @@ describe('in a folder without an installation', () => {
 
   test('an operator is not created in a database that would be new', async () => {
     const { code, err } = await runCommand(['operator', 'create', '--email', 'you@example.com'], env());
-    expect([code, err]).toEqual([2, expect.stringMatching(/^There is no database: /)]);
+    expect([code, err]).toEqual([2, expect.stringMatching(/^No database found: /)]);
     expect(await readdir(folder)).toEqual([]);
   });
 });
@@ -79,7 +79,7 @@ test.each(readers)('%s leaves an empty database empty, and says that it is not o
   else
     expect([code, err]).toEqual([
       2,
-      expect.stringMatching(/^The database test_\w+ at \S+ has no tables of Perkwire\. .*\n$/),
+      expect.stringMatching(/^The database test_\w+ at \S+ contains no Perkwire tables\. .*\n$/),
     ]);
   await client.end();
   await database.drop();

@@ -165,7 +165,7 @@ test('a refused, unreachable, mistaken or looping call ends with its exit code a
   const calls: [string[], Record<string, string>, number, string][] = [
     [['listen'], {}, 2, '--forward'],
     [['trigger', 'usp.selection', '--nonsense'], {}, 2, "Unknown option '--nonsense'"],
-    [['deliveries', 'retry'], {}, 2, 'Name deliveries'],
+    [['deliveries', 'retry'], {}, 2, 'Expected delivery ids'],
     [['trigger', 'usp.selection'], { PERKWIRE_KEY: '' }, 2, 'PERKWIRE_KEY'],
     [['trigger', 'usp.selection'], { PERKWIRE_KEY: 'pk_wrong' }, 3, 'unknown, expired or revoked'],
     [['trigger', 'no.event'], {}, 3, 'No such event'],
@@ -203,7 +203,7 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
   ]);
   await expect
     .poll(async () => (await run(['doctor', '--json'], env)).lines())
-    .toContainEqual({ check: 'Processes', state: 'good', text: 'with the role worker: 1' });
+    .toContainEqual({ check: 'Processes', state: 'good', text: 'role worker: 1 running' });
   expect(wrong.code).toBe(1);
   expect(wrong.lines().filter(({ state }) => state === 'bad')).toMatchObject([
     { check: 'Keys', text: expect.stringContaining('SECRETS_KEY') },
@@ -213,5 +213,5 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
     { check: 'Keys', text: expect.stringContaining('TOKEN_KEYS: the secret with the id 1') },
   ]);
   expect([unread.code, unread.out]).toEqual([1, expect.stringContaining('TOKEN_KEYS')]);
-  expect([none.code, none.out]).toEqual([1, expect.stringContaining('no data of Perkwire in /there/is/none')]);
+  expect([none.code, none.out]).toEqual([1, expect.stringContaining('/there/is/none contains no Perkwire data')]);
 });

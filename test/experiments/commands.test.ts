@@ -36,7 +36,7 @@ test('an experiment is made, planned, started, changed, read, made permanent and
   const made = { key: 'one-offer', name: 'One offer', placements: ['cart'], arms: arms(0.5) };
   expect((await run('create', await file(made))).code).toBe(0);
   expect((await run('list')).out).toBe('one-offer  draft  One offer\n');
-  expect((await run('plan', 'one-offer')).out).toBe('There is no revenue to plan with yet.\n');
+  expect((await run('plan', 'one-offer')).out).toBe('There is no revenue yet to plan with.\n');
   expect((await run('start', 'one-offer')).code).toBe(0);
   expect((await run('change', 'one-offer', await file({ arms: arms(0.3) }))).code).toBe(0);
   const shown = await run('show', 'one-offer');
@@ -47,7 +47,7 @@ test('an experiment is made, planned, started, changed, read, made permanent and
   await collectAll(t);
   const report = await run('report', 'one-offer', '--segment', 'device', '--population', 'all');
   expect(report.out).toMatch(/^one-offer: running, version 2; not enough data\n/);
-  expect(report.out).toContain('Looking at many segments finds differences by chance');
+  expect(report.out).toContain('With many segments, some differences occur by chance');
   expect((await run('report', 'one-offer', '--version', '1')).out).toContain('control: 0 users, 0 sessions');
   expect((await run('report', 'one-offer', '--version', '9')).code).not.toBe(0);
   expect((await run('adopt', 'one-offer', 'one')).out).toContain('placements cart: offers_per_response  null -> 1');

@@ -333,7 +333,7 @@ test('what came is shown on the pages of campaign and offer, and listed on the c
     return (await user.get(`/dashboard/p/${me.publisherId}${path}`)).body;
   };
   expect(await text(`/campaigns/${campaign}`)).toContain('It was not looked at yet.');
-  expect((await runCommand(['landing-pages'], env)).out).toContain('not looked at yet');
+  expect((await runCommand(['landing-pages'], env)).out).toContain('not checked yet');
   handle = status(404);
   for (let times = 0; times < 3; times += 1) await look();
   for (const path of [`/campaigns/${campaign}`, `/offers/${offer}`])

@@ -31,7 +31,7 @@ export const verifyAudit: Run = async (call) => {
   if (!isKnown) out.line(`${options.known}: not in the log, or changed`);
   for (const { publisher_id, number, hash } of last) out.line(`${publisher_id}:${number}:${hash}`);
   const isWhole = broken.length === 0 && isKnown;
-  out.line(isWhole ? 'The audit log is whole.' : 'The audit log was changed.');
+  out.line(isWhole ? 'The audit log is intact.' : 'The audit log was modified.');
   return isWhole ? exitCodes.ok : exitCodes.problem;
 };
 
@@ -71,7 +71,7 @@ async function hasEntry(executor: Executor, { publisherId, number, hash }: Trust
 export const exportAudit: Run = async (call) => {
   const { out } = call;
   const [publisher, after] = [idOption(call, 'publisher'), idOption(call, 'after')];
-  if (after !== null && publisher === null) throw usageError('--after needs --publisher.');
+  if (after !== null && publisher === null) throw usageError('--after requires --publisher.');
   await inDatabase(call, {
     name: 'perkwire-audit',
     work: async (client) => {

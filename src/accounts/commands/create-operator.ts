@@ -12,11 +12,11 @@ import { parseEmail } from '../users.ts';
 export const createOperator: Run = async (call) => {
   const { options, out, signal } = call;
   const email = parseEmail(textOption(call, 'email'));
-  if (email === null) throw usageError('Name the operator: --email you@example.com');
+  if (email === null) throw usageError('Set the e-mail address of the operator: --email you@example.com');
   const entered = await readPassword(call);
   const password = entered ?? randomBytes(15).toString('base64url');
   const problem = passwordProblem(password, email);
-  if (problem !== null) throw new CommandError(exitCodes.refused, `Password refused. ${problem}`);
+  if (problem !== null) throw new CommandError(exitCodes.refused, `The password was rejected. ${problem}`);
   const database = await openDatabase(call);
   try {
     const passwordHash = await hashPassword(password);

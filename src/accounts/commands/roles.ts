@@ -22,7 +22,7 @@ export const listRoles: Run = async (call) => {
 
 export const setRole: Run = async (call) => {
   const [name = '', ...permissions] = call.args;
-  if (name === '' || permissions.length === 0) throw usageError('Name the role, and its permissions after it.');
+  if (name === '' || permissions.length === 0) throw usageError('Expected the name of a role and its permissions.');
   const api = createApi(call);
   const role = await findRole(api, name);
   const body = { name, permissions };
@@ -34,7 +34,7 @@ export const setRole: Run = async (call) => {
 
 export const removeRole: Run = async (call) => {
   const [name, ...rest] = call.args;
-  if (name === undefined || rest.length > 0) throw usageError('Name one role.');
+  if (name === undefined || rest.length > 0) throw usageError('Expected the name of one role.');
   const api = createApi(call);
   const role = await findRole(api, name);
   if (role === undefined) throw usageError(`There is no role "${name}".`);

@@ -26,14 +26,14 @@ export const list: Run = async (call) => {
 
 export const create: Run = async (call) => {
   const [key = '', ...rest] = call.args;
-  if (key === '' || rest.length > 0) throw usageError('Name one audience by its key.');
+  if (key === '' || rest.length > 0) throw usageError('Expected one audience key.');
   const body = { key, name: textOption(call, 'name') || key };
   return say(call, await createApi(call).call('POST', path, { body }));
 };
 
 export const importFile: Run = async (call) => {
   const [key = '', file = '', ...rest] = call.args;
-  if (key === '' || file === '' || rest.length > 0) throw usageError('Name an audience by its key, and one file.');
+  if (key === '' || file === '' || rest.length > 0) throw usageError('Expected an audience key and one file.');
   const lines = await openFile(call, file);
   const request = { query: fileQueryOf(call), file: lines };
   const { data } = (await createApi(call).call('POST', `${pathOf(key)}/import`, request)) as {
@@ -41,7 +41,7 @@ export const importFile: Run = async (call) => {
   };
   if (call.options['dry-run'] === true) return sayDryRun(call, data);
   call.out.data(data);
-  call.out.line(`${data.rows} rows, ${data.added} users added, ${data.bad} rows not read.`);
+  call.out.line(`${data.rows} rows, ${data.added} users added, ${data.bad} rows skipped.`);
   for (const { message } of data.warnings) call.out.note(message);
   sayErrors(call, data.errors);
   return exitCodes.ok;
@@ -52,7 +52,7 @@ export const remove: Run = (call) => change(call, 'DELETE');
 
 async function change(call: Call, method: 'PUT' | 'DELETE'): Promise<number> {
   const [key = '', ...users] = call.args;
-  if (key === '' || users.length === 0) throw usageError('Name an audience by its key, and users by their ids.');
+  if (key === '' || users.length === 0) throw usageError('Expected an audience key and user ids.');
   const body = call.options.emails === true ? { sha256_emails: users } : { ids: users };
   return say(call, await createApi(call).call(method, `${pathOf(key)}/members`, { body }));
 }

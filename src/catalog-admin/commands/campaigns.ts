@@ -11,7 +11,7 @@ type CampaignRow = {
 
 /** Lists campaigns with their delivery states and exhausted limits. */
 export const listCampaigns: Run = async (call) => {
-  if (call.args.length > 0) throw usageError('Name no campaign.');
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
   const state = textOption(call, 'state');
   const rows = await createApi(call).all<CampaignRow>('/manage/v1/campaigns', {
     limit: '100',

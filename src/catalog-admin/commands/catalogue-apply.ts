@@ -24,12 +24,12 @@ export const apply: Run = async (call) => {
   for (const { path, message } of plan.warnings) out.line(`! ${path} ${message}`);
   if (isDryRun || plan.changes.length === 0) {
     out.data(plan);
-    out.line(plan.changes.length === 0 ? `Nothing to change: the catalogue is as ${file} says.` : planned(plan));
+    out.line(plan.changes.length === 0 ? `No changes: the catalogue matches ${file}.` : planned(plan));
     return plan.changes.length === 0 ? exitCodes.ok : changesPending;
   }
   out.line(planned(plan));
   if (options.yes !== true && !(await isAgreed(call))) {
-    out.note('Nothing was applied.');
+    out.note('No changes were applied.');
     return exitCodes.problem;
   }
   const applied = await run({ dryRun: false, expected: plan.plan });
@@ -72,10 +72,11 @@ const planned = ({ counts: { created, changed, removed } }: Applied): string =>
  * @throws CommandError if there is no terminal
  */
 async function isAgreed({ stdin, stderr, signal }: Call): Promise<boolean> {
-  if (stdin.isTTY !== true) throw usageError('Nothing was applied: there is no terminal to ask at. --yes applies it.');
+  if (stdin.isTTY !== true)
+    throw usageError('No changes were applied, because there is no terminal to confirm them. Use --yes to apply them.');
   const terminal = createInterface({ input: stdin, output: stderr });
   try {
-    return /^(y|yes)$/i.test((await terminal.question('Apply this? (yes/no) ', { signal })).trim());
+    return /^(y|yes)$/i.test((await terminal.question('Apply these changes? (yes/no) ', { signal })).trim());
   } finally {
     terminal.close();
   }

@@ -20,7 +20,7 @@ export type Difference = {
  */
 export const diff: Run = async (call) => {
   const [file, other, ...rest] = call.args;
-  if (file === undefined || rest.length > 0) throw usageError('Name one file, or two.');
+  if (file === undefined || rest.length > 0) throw usageError('Expected one or two files.');
   const catalogue = catalogueOf(await readJsonFile(call, file), file);
   const [from, to] =
     other === undefined
@@ -41,7 +41,7 @@ const currentCatalogue = async (call: Call): Promise<Catalogue> =>
 
 function catalogueOf(value: unknown, name: string): Catalogue {
   if (typeof value === 'object' && value !== null && 'perkwire_catalogue' in value) return value as Catalogue;
-  throw new CommandError(exitCodes.refused, `${name} is no catalogue file.`);
+  throw new CommandError(exitCodes.refused, `${name} is not a catalogue file.`);
 }
 
 const signs = { added: '+', removed: '-', changed: '~' } as const;

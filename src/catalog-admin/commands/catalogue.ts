@@ -11,7 +11,7 @@ const exportPath = '/manage/v1/catalogue/export';
 
 export function fileOf({ args }: Call): string {
   const [file, ...rest] = args;
-  if (file === undefined || rest.length > 0) throw usageError('Name one file.');
+  if (file === undefined || rest.length > 0) throw usageError('Expected one file.');
   return file;
 }
 
@@ -20,7 +20,7 @@ export function databaseOf({ options, env, out, signal }: Call): CatalogueDataba
   const databaseUrl = env.DATABASE_URL ?? '';
   const hasKey = options.key !== undefined || (env.PERKWIRE_KEY ?? '') !== '';
   if (options.database !== true && (hasKey || databaseUrl === '')) return null;
-  if (databaseUrl === '') throw usageError('--database needs DATABASE_URL.');
+  if (databaseUrl === '') throw usageError('--database requires DATABASE_URL.');
   const { IMAGE_STORE = '', S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '' } = env;
   const problems: string[] = [];
   const setting = parseImageStore(
@@ -72,7 +72,7 @@ export const importFromFile: Run = async (call) => {
   out.data({ file, publisher_id: publisherId, dry_run: dryRun, warnings });
   out.line(
     publisherId === null
-      ? `${file} can be imported. Nothing was written.`
+      ? `${file} can be imported. Nothing was imported.`
       : `Imported ${file} into publisher ${publisherId}.`,
   );
   return exitCodes.ok;

@@ -9,14 +9,14 @@ type ControlsResponse = { message: string; data: object; warnings: { path: strin
  * @throws CommandError if the publisher id is missing or malformed
  */
 function pathOf(publisher: string): string {
-  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Name the publisher by its id.');
+  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher id.');
   return `/manage/v1/publishers/${publisher}/controls`;
 }
 
 /** Prints the block rules as JSON, in the format that `controls set` reads. */
 export const showControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Name one publisher.');
+  if (rest.length > 0) throw usageError('Expected one publisher id.');
   const { data } = (await createApi(call).call('GET', pathOf(publisher))) as ControlsResponse;
   const { publisher_id: _id, offers: _offers, ...rules } = data as Record<string, unknown>;
   call.out.data(rules);
@@ -26,7 +26,7 @@ export const showControls: Run = async (call) => {
 
 export const setControls: Run = async (call) => {
   const [publisher = '', file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
   const path = pathOf(publisher);
   const body = await readJsonFile(call, file);
   const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
@@ -54,18 +54,18 @@ type Cost = {
 /** Prints what each block rule changed and cost. */
 export const costOfControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Name one publisher.');
+  if (rest.length > 0) throw usageError('Expected one publisher id.');
   const { data } = (await createApi(call).call('GET', `${pathOf(publisher)}/cost`)) as { data: Cost };
   call.out.data(data);
   for (const { by, value, placement, changed, revenue, is_enough: isEnough } of data.rules) {
     const at = placement === null ? '' : `  at ${placement}`;
     const money = revenue.map(({ amount, currency }) => `  ${amount.toFixed(2)} ${currency}`).join('');
-    const lack = isEnough ? '' : '  too little data';
+    const lack = isEnough ? '' : '  not enough data';
     call.out.line(`${(100 * changed).toFixed(1)} % changed${money}${lack}  ${by} ${value}${at}`);
   }
   const { sampled, sessions, days, rest: others } = data;
-  call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were decided again without each rule.`);
-  if (others > 0) call.out.note(`${others} more rules were not looked at.`);
+  call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were evaluated again without each rule.`);
+  if (others > 0) call.out.note(`${others} more rules were not evaluated.`);
   return exitCodes.ok;
 };
 
@@ -79,7 +79,7 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   const [kind = '', id = '', ...rest] = call.args;
   const path = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (path === undefined || !/^[1-9]\d{0,8}$/.test(id) || rest.length > 0)
-    throw usageError(`Name what to ${action}: offer, campaign or advertiser, and its id.`);
+    throw usageError(`Expected what to ${action}: offer, campaign or advertiser, and its id.`);
   return say(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 

@@ -13,14 +13,14 @@ type Rates = { base: string | null; rates: { currency: string; rate: number; val
  * @throws CommandError if the publisher id is missing or malformed
  */
 function queryOf(publisher: string): Record<string, string> {
-  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Name the publisher by its id.');
+  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher id.');
   return { publisher_id: publisher };
 }
 
 /** Prints exchange rates as JSON, in the format that `rates set` reads. */
 export const showRates: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Name one publisher.');
+  if (rest.length > 0) throw usageError('Expected one publisher id.');
   const { data } = (await createApi(call).call('GET', path, { query: queryOf(publisher) })) as { data: Rates };
   const file = { base: data.base, rates: data.rates };
   call.out.data(file);
@@ -31,7 +31,7 @@ export const showRates: Run = async (call) => {
 /** Replaces the exchange rates of a publisher with those of a JSON file. */
 export const setRates: Run = async (call: Call) => {
   const [publisher = '', file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
   const query = queryOf(publisher);
   const body = await readJsonFile(call, file);
   return say(call, await createApi(call).call('PUT', path, { body, query }));
@@ -42,7 +42,7 @@ type Imported = { data: DryRunView & { base: string; changed: number; removed: n
 /** Adds exchange rates from a delimited file to a publisher, or replaces the existing rates. */
 export const importRates: Run = async (call) => {
   const [publisher = '', name = '', ...rest] = call.args;
-  if (name === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
+  if (name === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
   const base = textOption(call, 'base');
   const query = {
     ...queryOf(publisher),
@@ -53,7 +53,7 @@ export const importRates: Run = async (call) => {
   };
   const file = await openFile(call, name);
   const { data } = (await createApi(call).call('POST', `${path}/import`, { query, file })) as Imported;
-  const summary = `${data.changed} rates for one ${data.base}; ${data.removed} removed`;
+  const summary = `${data.changed} rates with base ${data.base}, ${data.removed} removed`;
   if (call.options['dry-run'] === true) {
     call.out.line(`Would store ${summary}.`);
     return sayDryRun(call, data);

@@ -19,7 +19,7 @@ export const exportTranslations: Run = async (call) => {
   const text = await createApi(call).stream(`${path}?${query}`, call.signal);
   await pipeline(Readable.from(text), createWriteStream(file));
   call.out.data({ file });
-  call.out.line(`Wrote the texts to ${file}.`);
+  call.out.line(`Exported the texts to ${file}.`);
   return exitCodes.ok;
 };
 

@@ -25,7 +25,7 @@ const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-
 /** @throws CommandError */
 function offerOf({ args }: Call, most: number): string {
   const [offer = '', ...rest] = args;
-  if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Name one offer by its id.');
+  if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Expected one offer id.');
   return offer;
 }
 
@@ -35,7 +35,7 @@ export const addCoupons: Run = async (call) => {
   const [, file] = call.args;
   const [pattern, shared] = [textOption(call, 'pattern'), textOption(call, 'shared')];
   if ([file ?? '', pattern, shared].filter((source) => source !== '').length !== 1)
-    throw usageError('Name a file, or --pattern with --count, or --shared.');
+    throw usageError('Expected a file, or --pattern with --count, or --shared.');
   const api = createApi(call);
   const total = { added: 0, duplicates: 0, bad: 0 };
   const send = async (request: Parameters<typeof api.call>[2]): Promise<void> => {
@@ -43,7 +43,7 @@ export const addCoupons: Run = async (call) => {
     total.added += data.added;
     total.duplicates += data.duplicate_count;
     total.bad += data.bad;
-    for (const { code } of data.duplicates.slice(0, 10)) call.out.note(`  there already: ${code}`);
+    for (const { code } of data.duplicates.slice(0, 10)) call.out.note(`  duplicate: ${code}`);
     for (const { message } of data.warnings) call.out.note(message);
     sayErrors(call, data.errors);
   };
@@ -69,7 +69,9 @@ export const addCoupons: Run = async (call) => {
     total.bad += whole.counter.bad();
   }
   call.out.data(total);
-  call.out.line(`Added ${total.added} codes; ${total.duplicates} were there already; ${total.bad} rows were refused.`);
+  call.out.line(
+    `Added ${total.added} codes; ${total.duplicates} duplicates and ${total.bad} invalid rows were skipped.`,
+  );
   return exitCodes.ok;
 };
 
@@ -103,7 +105,7 @@ export const showCoupons: Run = async (call) => {
   for (const name of ['total', 'given', 'held', 'left', 'redeemed'] as const)
     call.out.line(`${String(data[name]).padStart(10)}  ${name}`);
   if (!data.low) return exitCodes.ok;
-  call.out.note('Few are left.');
+  call.out.note('The stock is low.');
   return exitCodes.problem;
 };
 
@@ -113,6 +115,6 @@ export const removeCoupons: Run = async (call) => {
   const path = isPool ? `/manage/v1/offers/${offer}/coupon-pool` : codesPath(offer);
   const { data } = (await createApi(call).call('DELETE', path)) as { data: { removed?: number } };
   call.out.data(data);
-  call.out.line(isPool ? 'The offer has no codes any more.' : `Removed ${data.removed} codes.`);
+  call.out.line(isPool ? 'Removed the coupon pool of the offer.' : `Removed ${data.removed} codes.`);
   return exitCodes.ok;
 };

@@ -7,7 +7,7 @@ import { loadDemoCatalogue, randomDemoIds } from '../catalogue.ts';
 /** Writes the demo catalogue into the database of DATABASE_URL, with a random key that is shown once. */
 export const loadDemo: Run = async ({ env, out, signal }) => {
   if (!env.DATABASE_URL)
-    throw usageError('Set DATABASE_URL. Without it, the server brings a database with the demo catalogue of its own.');
+    throw usageError('Set DATABASE_URL. Without it, the server starts an embedded database with the demo catalogue.');
   const url = await findWritableUrl(env.DATABASE_URL);
   await migrate(url, { signal });
   const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {}, signal });

@@ -16,14 +16,13 @@ function showWarnings({ out }: Call, warnings: DraftAnswer['warnings']): void {
 
 /** @throws CommandError */
 function idsOf({ args }: Call): number[] {
-  if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id)))
-    throw usageError('Name drafts by their ids.');
+  if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id))) throw usageError('Expected draft ids.');
   return args.map(Number);
 }
 
 function oneOf(call: Call): number {
   const [id, ...rest] = idsOf(call);
-  if (id === undefined || rest.length > 0) throw usageError('Name one draft by its id.');
+  if (id === undefined || rest.length > 0) throw usageError('Expected one draft id.');
   return id;
 }
 
@@ -41,7 +40,7 @@ export const showDraft: Run = async (call) => {
   call.out.data(data);
   call.out.line(`${data.resource} ${data.row_id ?? 'new'}  ${data.subject}  ${data.state}`);
   if (data.reason !== '') call.out.line(data.reason);
-  if (data.has_picture) call.out.line('  with a picture');
+  if (data.has_picture) call.out.line('  with an image');
   for (const [name, value] of Object.entries(data.changes)) {
     const before = Object.hasOwn(data.base, name) ? `${JSON.stringify(data.base[name])} → ` : '';
     call.out.line(`  ${name}: ${before}${JSON.stringify(value)}`);
@@ -55,7 +54,7 @@ export const proposeDraft: Run = async (call) => {
   const file = rest.pop();
   const [row, ...more] = rest;
   if (file === undefined || more.length > 0 || (row !== undefined && !/^[1-9]\d{0,8}$/.test(row)))
-    throw usageError('Name the kind, the id of the row where one changes, and a file.');
+    throw usageError('Expected the type, the id of a changed row, and a file.');
   const note = textOption(call, 'note');
   const image = textOption(call, 'image');
   const changes = await readJsonFile(call, file);

@@ -8,7 +8,7 @@ import type { Estimate } from '../statistics/compare.ts';
 const path = '/manage/v1/experiments';
 
 function pathOf({ args: [key = '', ...rest] }: Call, action = ''): string {
-  if (key === '' || rest.length > 0) throw usageError('Name one experiment by its key.');
+  if (key === '' || rest.length > 0) throw usageError('Expected one experiment key.');
   return `${path}/${encodeURIComponent(key)}${action}`;
 }
 
@@ -32,14 +32,14 @@ export const show: Run = async (call) => {
 
 export const create: Run = async (call) => {
   const [file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Name one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected one file.');
   const body = await readJsonFile(call, file);
   return say(call, await createApi(call).call('POST', path, { body }));
 };
 
 export const change: Run = async (call) => {
   const [key = '', file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Name one experiment by its key, and one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected an experiment key and one file.');
   const body = await readJsonFile(call, file);
   return say(call, await createApi(call).call('PATCH', pathOf({ ...call, args: [key] }), { body }));
 };
@@ -55,7 +55,7 @@ export const undo = act('undo');
 
 export const adopt: Run = async (call) => {
   const [key = '', arm = '', ...rest] = call.args;
-  if (arm === '' || rest.length > 0) throw usageError('Name one experiment by its key, and one of its arms.');
+  if (arm === '' || rest.length > 0) throw usageError('Expected an experiment key and one of its arms.');
   const answer = await createApi(call).call('POST', pathOf({ ...call, args: [key] }, '/adopt'), { body: { arm } });
   const { data } = answer as { data: ExperimentView };
   say(call, answer);
@@ -75,7 +75,8 @@ export const report: Run = async (call) => {
     `${data.key}: ${data.state}, version ${data.version}; ${data.is_enough ? 'enough' : 'not enough'} data`,
   );
   if (data.currency !== null) call.out.line(`Revenue is in ${data.currency}.`);
-  if (!data.is_enough && data.days_left !== null) call.out.line(`About ${data.days_left} more days, at this pace.`);
+  if (!data.is_enough && data.days_left !== null)
+    call.out.line(`About ${data.days_left} more days at the current pace.`);
   if (data.users_needed !== null && !data.is_enough)
     call.out.line(`${data.users_counted} of about ${data.users_needed} users.`);
   for (const warning of warningsOf(data)) call.out.line(warning);
@@ -96,8 +97,8 @@ const liftText = (lift: Estimate | null): string =>
   lift === null ? '' : `  ${percent(lift.estimate)} (${percent(lift.low)} to ${percent(lift.high)})`;
 
 function sayBySegment({ out }: Call, { by, comparisons, values }: NonNullable<ExperimentReport['segments']>): void {
-  out.line('Revenue of 1,000 sessions. Looking at many segments finds differences by chance:');
-  out.line(`these ${comparisons} intervals hold together with a probability of 95 %.`);
+  out.line('Revenue per 1,000 sessions. With many segments, some differences occur by chance:');
+  out.line(`all ${comparisons} intervals hold at the same time with a probability of 95 %.`);
   for (const { value, arms } of values)
     for (const { arm, users, value: revenue, lift } of arms)
       out.line(`  ${by} ${value || 'unknown'}, ${arm}: ${users} users  ${revenue.toFixed(2)}${liftText(lift)}`);
@@ -108,11 +109,11 @@ const warningsOf = ({
   seen_ratio: seenRatio,
   before_exposure: before,
 }: ExperimentReport): string[] => [
-  ...(shares.is_wrong ? ['The numbers of users do not fit the shares: do not trust the rest.'] : []),
+  ...(shares.is_wrong ? ['The numbers of users do not match the shares. Do not trust the results.'] : []),
   ...(before.is_wrong
-    ? [`Users of ${before.arms.join(', ')} differed before the experiment: do not trust the rest.`]
+    ? [`Users of ${before.arms.join(', ')} differed before the experiment. Do not trust the results.`]
     : []),
-  ...(seenRatio?.is_wrong ? ['An arm changes who sees an offer: read the population "all".'] : []),
+  ...(seenRatio?.is_wrong ? ['An arm changes who sees offers. Use the population "all".'] : []),
 ];
 
 export const plan: Run = async (call) => {
@@ -121,8 +122,8 @@ export const plan: Run = async (call) => {
   call.out.data(data);
   call.out.line(
     days === null || needed === null
-      ? 'There is no revenue to plan with yet.'
-      : `About ${days} days at the traffic of late (${perDay} users a day) to see ${percent(lift)}: ${needed} users.`,
+      ? 'There is no revenue yet to plan with.'
+      : `Detecting ${percent(lift)} takes ${needed} users: about ${days} days at ${perDay} users per day.`,
   );
   return exitCodes.ok;
 };

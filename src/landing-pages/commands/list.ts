@@ -45,7 +45,7 @@ export const listPages: Run = async (call) => {
   call.out.data(selected);
   for (const { kind, id, name, active, landing_page: page } of selected)
     call.out.line(
-      `${kind} ${id}  ${name}  ${active ? 'active' : 'paused'}  ${page === null ? 'not looked at yet' : textOf(page)}`,
+      `${kind} ${id}  ${name}  ${active ? 'active' : 'paused'}  ${page === null ? 'not checked yet' : textOf(page)}`,
     );
   // The exit code reports lost pages, whatever is listed.
   const isLost = ({ landing_page: page }: Listed): boolean => page?.result === 'gone' || page?.result === 'moved';
@@ -54,7 +54,7 @@ export const listPages: Run = async (call) => {
 
 /** Result, its start, the response, the target, and the time of the check. */
 const textOf = ({ result, looked_at: at, problem, status, redirects, ...page }: LandingPageView): string => {
-  const moved = result === 'moved' ? `, not to ${page.led_to} any more` : '';
+  const moved = result === 'moved' ? ` instead of ${page.led_to}` : '';
   const since = page.failing_since === null ? '' : ` since ${page.failing_since}`;
   return `${result}${since}  ${problem ?? status}  ${page.leads_to}${moved} after ${redirects} redirects  ${at}`;
 };

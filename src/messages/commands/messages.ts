@@ -41,7 +41,7 @@ export const set: Run = async (call) => {
   refuseArguments(call);
   const api = createApi(call);
   const hours = textOption(call, 'reminder-hours');
-  if (!/^(no|\d*)$/.test(hours)) throw usageError('--reminder-hours is a whole number, or no.');
+  if (!/^(no|\d*)$/.test(hours)) throw usageError('--reminder-hours must be a whole number or no.');
   const delivery = textOption(call, 'delivery');
   const body = {
     ...choice(call, 'enabled', 'enabled'),
@@ -60,14 +60,14 @@ export const set: Run = async (call) => {
 function choice(call: Call, option: string, name: string): Record<string, boolean> {
   const value = textOption(call, option);
   if (value === '') return {};
-  if (value !== 'yes' && value !== 'no') throw usageError(`--${option} is yes or no.`);
+  if (value !== 'yes' && value !== 'no') throw usageError(`--${option} must be yes or no.`);
   return { [name]: value === 'yes' };
 }
 
 export const retry: Run = async (call) => {
   if (call.options.failed === true) return retryFailed(call);
   const [id = '', ...rest] = call.args;
-  if (id === '' || rest.length > 0) throw usageError('Name one message by its id.');
+  if (id === '' || rest.length > 0) throw usageError('Expected one message id.');
   const { message } = (await createApi(call).call('POST', `${path}/${encodeURIComponent(id)}/retry`)) as {
     message: string;
   };
@@ -79,20 +79,20 @@ async function retryFailed(call: Call): Promise<number> {
   refuseArguments(call);
   const { data } = (await createApi(call).call('POST', `${path}/retry`)) as { data: { count: number } };
   call.out.data(data);
-  call.out.line(`${data.count} sent again.`);
+  call.out.line(`Resent ${data.count} messages.`);
   return exitCodes.ok;
 }
 
 export const suppress: Run = async (call) => {
   const { args: emails, options } = call;
-  if (emails.length === 0) throw usageError('Name addresses.');
+  if (emails.length === 0) throw usageError('Expected e-mail addresses.');
   const api = createApi(call);
   if (options.check !== true && options.lift !== true) {
     const { data } = (await api.call('POST', `${path}/suppressions`, { body: { emails } })) as {
       data: { added: number };
     };
     call.out.data(data);
-    call.out.line(`${data.added} more suppressed.`);
+    call.out.line(`Suppressed ${data.added} more addresses.`);
     return exitCodes.ok;
   }
   const action = options.lift === true ? 'remove' : 'check';

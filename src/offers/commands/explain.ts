@@ -16,7 +16,7 @@ type Explained = { offer_id: number; title: string; position: number | null; rea
 export const explain: Run = async (call) => {
   const { args, out } = call;
   const [session, ...rest] = call.args;
-  if (rest.length > 0) throw usageError('Name one session at most.');
+  if (rest.length > 0) throw usageError('Expected at most one session id.');
   const api = createApi(call);
   if (session !== undefined) {
     const answer = await api.call('GET', `/manage/v1/sessions/${encodeURIComponent(session)}/decision`);
@@ -41,9 +41,9 @@ export const explain: Run = async (call) => {
 /** Describes a session's decision as text. */
 function* decisionText(decision: Decision, message: string): Generator<string> {
   const { session_id: id, created_at: at, snapshot_version: version, identical, replayed } = decision;
-  yield `Session ${id}, decided at ${at} with version ${version} of the catalogue:`;
+  yield `Session ${id}, decided at ${at} with catalogue version ${version}:`;
   yield* offersText(decision);
-  yield `Decided again: ${message}`;
+  yield `Repeated decision: ${message}`;
   if (!identical) yield* offersText(replayed);
 }
 
@@ -67,7 +67,7 @@ function requestOf(call: Call): object {
     ...(user !== '' && { pub_user_id: user }),
     ...(country !== '' && { country }),
   };
-  if (!('placement' in body)) throw usageError('Name a placement with --placement, or a session by its id.');
+  if (!('placement' in body)) throw usageError('Expected --placement or a session id.');
   return body;
 }
 

@@ -25,7 +25,7 @@ export const tailCalls: Run = async (call) => {
   const status = textOption(call, 'status');
   const last = textOption(call, 'last') || '10';
   if (status !== '' && !/^[1-5](\d\d|xx)$/.test(status))
-    throw usageError(`"${status}" is no status such as 404 or 4xx.`);
+    throw usageError(`"${status}" is not a status such as 404 or 4xx.`);
   if (!/^\d{1,3}$/.test(last) || Number(last) > 200) throw usageError('--last must be a whole number from 0 to 200.');
   const placement = textOption(call, 'placement');
   const filter = { ...(status !== '' && { status }), ...(placement !== '' && { placement }) };

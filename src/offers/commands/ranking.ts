@@ -14,7 +14,7 @@ type Check = {
 export const checkRanking: Run = async (call) => {
   const { args, out } = call;
   const [ranking, ...rest] = args;
-  if (ranking === undefined || rest.length > 0) throw usageError('Name one ranking.');
+  if (ranking === undefined || rest.length > 0) throw usageError('Expected one ranking.');
   const campaign = idOption(call, 'campaign');
   const query = new URLSearchParams({ ranking, ...(campaign !== null && { campaign_id: String(campaign) }) });
   const { data, message } = (await createApi(call).call('GET', `/manage/v1/ranking-check?${query}`)) as {
@@ -24,11 +24,11 @@ export const checkRanking: Run = async (call) => {
   out.data(data);
   const { lift, actual, estimated } = data;
   if (lift === null) {
-    out.line(`${message} Of ${data.sessions} sessions, ${data.effective_sessions} say something of ${ranking}.`);
+    out.line(`${message} Only ${data.effective_sessions} of ${data.sessions} sessions are informative for ${ranking}.`);
     return exitCodes.problem;
   }
   const percent = (share: number): string => `${share > 0 ? '+' : ''}${(100 * share).toFixed(1)} %`;
   out.line(`${percent(lift.estimate)} (95 %: ${percent(lift.low)} to ${percent(lift.high)})`);
-  out.line(`${estimated} instead of ${actual} of 1,000 sessions, by ${data.effective_sessions} effective sessions.`);
+  out.line(`${estimated} instead of ${actual} per 1,000 sessions, from ${data.effective_sessions} effective sessions.`);
   return exitCodes.ok;
 };

@@ -20,9 +20,9 @@ async function personOf(call: Call): Promise<object> {
   });
   const [first] = identifiers;
   if (first === undefined || identifiers.length > 1)
-    throw usageError('Name one person: --user ID, --ad-fp ID, --email ADDRESS or --email-sha256 HASH.');
+    throw usageError('Expected one of --user ID, --ad-fp ID, --email ADDRESS or --email-sha256 HASH.');
   const id = first.text === '-' ? (await readAll(call.stdin)).trim() : first.text;
-  if (id === '') throw usageError('There is no identifier on standard input.');
+  if (id === '') throw usageError('Standard input contains no identifier.');
   return { [first.field]: id };
 }
 
@@ -44,17 +44,17 @@ export const findUser: Run = async (call) => {
   call.out.data(Object.fromEntries(counts));
   for (const [kind, count] of counts) if (count > 0) call.out.line(`${String(count).padStart(6)}  ${kind}`);
   if (counts.some(([, count]) => count > 0)) return exitCodes.ok;
-  call.out.line('Nothing is kept under this identifier.');
+  call.out.line('No data is stored for this identifier.');
   return exitCodes.problem;
 };
 
 export const exportUser: Run = async (call) => {
   const [file, ...rest] = call.args;
-  if (file === undefined || rest.length > 0) throw usageError('Name one file.');
+  if (file === undefined || rest.length > 0) throw usageError('Expected one file.');
   const data = await read(call);
   await writePrivately(file, `${JSON.stringify(data, null, 1)}\n`);
   call.out.data({ file });
-  call.out.line(`Wrote what is kept to ${file}.`);
+  call.out.line(`Exported the data to ${file}.`);
   return exitCodes.ok;
 };
 
@@ -73,7 +73,7 @@ export const eraseUser: Run = async (call) => {
   const body = await personOf(call);
   const api = createApi(call);
   const { data } = (await api.call('POST', erasurePath, { body })) as { data: Erasure };
-  call.out.line(`Requested as ${data.id}. A worker erases within a minute; Ctrl-C does not stop it.`);
+  call.out.line(`Created erasure ${data.id}. A worker finishes it within a minute; Ctrl-C does not stop it.`);
   let erasure = data;
   while (erasure.status !== 'done') {
     await sleep(askEveryMs, undefined, { signal: call.signal });

@@ -19,7 +19,7 @@ export const verifyReports: Run = async (call) => {
   });
   out.data({ from, to, compared, differences });
   for (const { rollup, differences: columns } of differences) out.line(`${rollup}\n  ${columns.join('\n  ')}`);
-  const verdict = differences.length === 0 ? 'all agree' : 'some differ';
+  const verdict = differences.length === 0 ? 'no differences' : 'differences found';
   out.line(`${from} to ${to}: ${compared} rollups compared, ${verdict}`);
   return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
 };

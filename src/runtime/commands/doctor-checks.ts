@@ -21,18 +21,18 @@ export async function checkAddress({ publicUrl }: Config): Promise<Finding> {
   try {
     const answer = await fetch(`${publicUrl}/health/ready`, { signal: AbortSignal.timeout(answerLimitMs) });
     if (!answer.ok)
-      return { check, state: 'bad', text: `${publicUrl} is not ready (${answer.status})`, fix: 'See its log.' };
+      return { check, state: 'bad', text: `${publicUrl} is not ready (${answer.status})`, fix: 'Check its log.' };
   } catch (err) {
     const { code = (err as Error).message } = ((err as Error).cause ?? {}) as { code?: string };
-    const fix = 'Start the service, or set PUBLIC_URL to where it is reached.';
-    return { check, state: 'warning', text: `no answer at ${publicUrl} from here (${code})`, fix };
+    const fix = 'Start the service, or correct PUBLIC_URL.';
+    return { check, state: 'warning', text: `${publicUrl} did not respond (${code})`, fix };
   }
   if (protocol === 'http:' && !isLocal)
     return {
       check,
       state: 'warning',
-      text: `${publicUrl} is not encrypted`,
-      fix: 'Pages on https cannot use it. Put a proxy with a certificate before it, and set PUBLIC_URL to https://…',
+      text: `${publicUrl} does not use https`,
+      fix: 'Pages on https cannot use it. Add a TLS proxy, and set PUBLIC_URL to https://…',
     };
   return { check, state: 'good', text: `${publicUrl} is ready` };
 }
@@ -42,10 +42,10 @@ export async function* checkDatabase(pool: pg.Pool, config: Config): AsyncGenera
   const missing = await missingMigrations(pool);
   if (missing.length > 0) {
     const fix = 'Start the service, or run it once with ROLES=migrate.';
-    yield { check: 'Database', state: 'warning', text: `reached; migrations not applied yet: ${missing.length}`, fix };
+    yield { check: 'Database', state: 'warning', text: `reachable; pending migrations: ${missing.length}`, fix };
     return;
   }
-  yield { check: 'Database', state: 'good', text: 'reached, writable, all migrations applied' };
+  yield { check: 'Database', state: 'good', text: 'reachable, writable, all migrations applied' };
   yield await checkClock(pool);
   yield await checkKeys(pool, config);
   yield* checkProcesses(pool);
@@ -62,7 +62,7 @@ async function checkClock(pool: pg.Pool): Promise<Finding> {
   const offMs = Math.max(0, Math.abs((rows[0]?.ms ?? 0) - (sentMs + halfMs)) - halfMs);
   const text = `this machine and the database differ by ${Math.round(offMs)} ms`;
   if (offMs <= clockWarningMs) return { check, state: 'good', text };
-  return { check, state: offMs > clockLimitMs ? 'bad' : 'warning', text, fix: 'Let NTP set both clocks.' };
+  return { check, state: offMs > clockLimitMs ? 'bad' : 'warning', text, fix: 'Synchronise both clocks with NTP.' };
 }
 
 async function checkKeys(pool: pg.Pool, config: Config): Promise<Finding> {
@@ -72,7 +72,7 @@ async function checkKeys(pool: pg.Pool, config: Config): Promise<Finding> {
     (await findSecretProblem(pool, box, [config.userPepper, ...config.earlierPeppers])) ??
     (await findTokenKeyProblem(pool, config.tokenKeys));
   if (problem !== null) return { check, state: 'bad', text: problem };
-  return { check, state: 'good', text: 'TOKEN_KEYS, SECRETS_KEY and USER_PEPPER belong to this database' };
+  return { check, state: 'good', text: 'TOKEN_KEYS, SECRETS_KEY and USER_PEPPER match the database' };
 }
 
 async function* checkProcesses(pool: pg.Pool): AsyncGenerator<Finding> {
@@ -81,10 +81,15 @@ async function* checkProcesses(pool: pg.Pool): AsyncGenerator<Finding> {
   const running = processes.filter(({ isRunning }) => isRunning);
   for (const role of ['api', 'worker']) {
     const count = running.filter(({ roles }) => roles.includes(role)).length;
-    const lacks = role === 'worker' ? 'webhooks are not sent' : 'nothing is answered';
+    const lacks = role === 'worker' ? 'webhooks are not sent' : 'requests are not served';
     yield count > 0
-      ? { check, state: 'good', text: `with the role ${role}: ${count}` }
-      : { check, state: 'warning', text: `none with the role ${role}: ${lacks}`, fix: 'Start one with that role.' };
+      ? { check, state: 'good', text: `role ${role}: ${count} running` }
+      : {
+          check,
+          state: 'warning',
+          text: `role ${role}: none running, ${lacks}`,
+          fix: 'Start a process with this role.',
+        };
   }
 }
 
@@ -93,12 +98,12 @@ async function* checkEndpoints(pool: pg.Pool, config: Config): AsyncGenerator<Fi
   const rules = { allowHttp: config.webhookAllowHttp, allowNets: config.webhookAllowNets };
   const { checked, unusable } = await checkTargets(pool, rules);
   if (unusable.length === 0)
-    yield { check, state: 'good', text: `${checked} enabled, each resolves to allowed addresses` };
+    yield { check, state: 'good', text: `${checked} enabled, all resolve to allowed addresses` };
   for (const { endpointId, publisherId, host, problem } of unusable)
     yield {
       check,
       state: 'bad',
       text: `endpoint ${endpointId} of publisher ${publisherId} at ${host}: ${problem}`,
-      fix: 'Correct its DNS or URL; for addresses of your own network see WEBHOOK_ALLOW_NETS, WEBHOOK_ALLOW_HTTP.',
+      fix: 'Correct its DNS entry or URL. For private networks, see WEBHOOK_ALLOW_NETS and WEBHOOK_ALLOW_HTTP.',
     };
 }

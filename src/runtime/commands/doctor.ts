@@ -28,7 +28,7 @@ export const doctor: Run = async (call) => {
     await inspectDatabase(config, add, call);
   }
   const bad = findings.filter(({ state }) => state === 'bad').length;
-  out.line(bad === 0 ? 'Nothing has to be fixed.' : `To fix: ${bad}.`);
+  out.line(bad === 0 ? 'No problems found.' : `${bad} ${bad === 1 ? 'problem' : 'problems'} found.`);
   return bad === 0 ? exitCodes.ok : exitCodes.problem;
 };
 
@@ -36,12 +36,12 @@ function readConfig(env: Readonly<Record<string, string | undefined>>, add: (fin
   const check = 'Configuration';
   try {
     const config = loadConfig({ ...env }, existingSecrets);
-    add({ check, state: 'good', text: `read; roles ${config.roles.join(', ')}` });
+    add({ check, state: 'good', text: `valid; roles: ${config.roles.join(', ')}` });
     return config;
   } catch (err) {
     if (!(err instanceof ConfigError)) throw err;
     for (const problem of err.problems)
-      add({ check, state: 'bad', text: problem, fix: 'Correct it; .env.example describes every variable.' });
+      add({ check, state: 'bad', text: problem, fix: 'Correct the variable. See .env.example.' });
     return null;
   }
 }

@@ -61,7 +61,7 @@ async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean)
     for await (const counts of walkAllSealed(pool, box, columns, { reseal, report })) {
       unreadable += counts.unreadable;
       const parts = counts.byKey.map((count, index) => `${count} with key ${index + 1}`);
-      if (counts.unreadable > 0) parts.push(`${counts.unreadable} with none of them`);
+      if (counts.unreadable > 0) parts.push(`${counts.unreadable} with an unknown key`);
       out.progress('');
       out.data(counts);
       out.line(`${counts.column}: ${parts.join(', ')}`);
@@ -84,9 +84,9 @@ async function showUsers(executor: Executor, peppers: readonly string[], out: Ou
   };
   for (const [table, countByMark] of Object.entries(tables)) {
     const counts = await countByMark(executor);
-    const parts = marks.map((mark, index) => `${counts.get(mark) ?? 0} under pepper ${index + 1}`);
+    const parts = marks.map((mark, index) => `${counts.get(mark) ?? 0} with pepper ${index + 1}`);
     const others = [...counts].filter(([mark]) => !marks.includes(mark)).reduce((sum, [, count]) => sum + count, 0);
-    if (others > 0) parts.push(`${others} under none of them`);
+    if (others > 0) parts.push(`${others} with an unknown pepper`);
     out.data({ table, byPepper: marks.map((mark) => counts.get(mark) ?? 0), others });
     out.line(`${table}: ${parts.join(', ')}`);
   }

@@ -15,7 +15,7 @@ export const show: Run = async (call) => {
 
 export const set: Run = async (call) => {
   const [file = '', ...rest] = call.args;
-  if (file === '' || rest.length > 0) throw usageError('Name one file.');
+  if (file === '' || rest.length > 0) throw usageError('Expected one file.');
   const body = await readJsonFile(call, file);
   return say(call, await createApi(call).call('PUT', path, { body }));
 };

@@ -25,7 +25,7 @@ function statusesOf(call: Call): string[] {
     .map((status) => status.trim())
     .filter((status) => status !== '');
   const unknown = requested.find((status) => !statuses.includes(status));
-  if (unknown !== undefined) throw usageError(`"${unknown}" is no status. Known are ${statuses.join(', ')}.`);
+  if (unknown !== undefined) throw usageError(`"${unknown}" is not a status. Use ${statuses.join(', ')}.`);
   return requested;
 }
 
@@ -52,7 +52,7 @@ export const tailDeliveries: Run = async (call) => {
       if (isFirst || !(err instanceof CommandError) || err.exitCode !== exitCodes.unavailable) throw err;
       return null;
     });
-    if (rows === null && !isCut) out.note('The connection was cut off. Looking again every second; nothing is lost.');
+    if (rows === null && !isCut) out.note('The connection was lost. Retrying every second; no deliveries are lost.');
     isCut = rows === null;
     const matches = (rows ?? []).filter(({ status }) => filter.length === 0 || filter.includes(status));
     for (const row of isFirst ? matches.slice(-last) : matches) {
@@ -83,7 +83,7 @@ export const retryDeliveries: Run = async (call) => {
   const requested = statusesOf(call);
   const isFiltered = requested.length > 0 || Object.values(filter).some((value) => value !== undefined);
   if (call.args.length > 0 === isFiltered)
-    throw usageError('Name deliveries by their ids, or which ones by --endpoint, --event, --status, --from, --to.');
+    throw usageError('Expected delivery ids, or a filter: --endpoint, --event, --status, --from or --to.');
   const api = createApi(call);
   if (call.args.length > 0) return retryNamed(api, call);
   return retryMatching(api, call, { ...filter, status: requested.length > 0 ? requested : undelivered });
@@ -93,7 +93,7 @@ async function retryNamed(api: Api, { args, out }: Call): Promise<number> {
   for (const id of args) {
     const { data } = (await api.call('POST', `${path}/${encodeURIComponent(id)}/replay`)) as { data: object };
     out.data(data);
-    out.line(`${id}: attempted now.`);
+    out.line(`${id}: queued.`);
   }
   return exitCodes.ok;
 }
@@ -107,7 +107,7 @@ async function retryMatching(api: Api, { options, out, signal }: Call, body: obj
   };
   if (isDry) {
     out.data(data);
-    out.line(`${data.count} would be attempted now. Nothing was sent.`);
+    out.line(`${data.count} deliveries match. Nothing was sent.`);
     return exitCodes.ok;
   }
   let job: Job = data;
@@ -118,6 +118,6 @@ async function retryMatching(api: Api, { options, out, signal }: Call, body: obj
   }
   out.progress('');
   out.data(job);
-  out.line(`${job.queued} attempted now.`);
+  out.line(`Queued ${job.queued} attempts.`);
   return exitCodes.ok;
 }

@@ -33,7 +33,7 @@ export async function forward(
   const startMs = performance.now();
   const took = () => ({ took_ms: Math.round((performance.now() - startMs) * 10) / 10 });
   if (headers === undefined || body === undefined)
-    return { ...took(), error: { class: 'other', message: 'the service could not make the request' } };
+    return { ...took(), error: { class: 'other', message: 'the service could not create the request' } };
   try {
     const answer = await request(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(deadlineMs) });
     const { bytes, truncated } = await readStart(answer.body);

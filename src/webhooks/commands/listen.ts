@@ -12,7 +12,7 @@ type Listener = { data: { id: number; secret: string; events: string[] } };
 export const listen: Run = async (call) => {
   const url = textOption(call, 'forward');
   if (!/^https?:\/\//.test(url) || parseUrl(url) === null)
-    throw usageError('Name the server: --forward http://localhost:3000/hook');
+    throw usageError('Set the URL of your server: --forward http://localhost:3000/hook');
   const api = createApi(call);
   const events = textOption(call, 'events')
     .split(',')
@@ -21,7 +21,7 @@ export const listen: Run = async (call) => {
   const body = { forward_url: url, ...(events.length > 0 && { events }) };
   const { data } = (await api.call('POST', path, { body })) as Listener;
   call.out.data({ listener: data.id, secret: data.secret, forward: url });
-  call.out.line(`Listening. Webhooks go to ${url}, signed with\n  ${data.secret}\nCtrl-C ends it.`);
+  call.out.line(`Forwarding webhooks to ${url}. Signing secret:\n  ${data.secret}\nPress Ctrl-C to stop.`);
   try {
     const listener = `${path}/${data.id}`;
     await follow(
@@ -76,7 +76,7 @@ type TriggerResponse = { data: { event: string; deliveries: { id: string; webhoo
 /** Sends the sample payload of an event. */
 export const trigger: Run = async (call) => {
   const [event, ...rest] = call.args;
-  if (event === undefined || rest.length > 0) throw usageError('Name one event, such as usp.selection.');
+  if (event === undefined || rest.length > 0) throw usageError('Expected one event type, such as usp.selection.');
   const endpoint = idOption(call, 'endpoint');
   const body = { event, ...(endpoint !== null && { endpoint }) };
   const { data } = (await createApi(call).call('POST', '/manage/v1/webhook-triggers', { body })) as TriggerResponse;
@@ -85,8 +85,8 @@ export const trigger: Run = async (call) => {
   if (data.deliveries.length > 0) return exitCodes.ok;
   call.out.note(
     endpoint === null
-      ? `Nobody listens to ${event}. Start "perkwire listen --forward URL", or name an endpoint with --endpoint ID.`
-      : `Endpoint ${endpoint} does not get ${event}.`,
+      ? `No listener for ${event}. Run "perkwire listen --forward URL", or select an endpoint with --endpoint ID.`
+      : `Endpoint ${endpoint} is not subscribed to ${event}.`,
   );
   return exitCodes.problem;
 };

@@ -249,11 +249,11 @@ describe('perkwire catalogue apply', () => {
     const plan = await run('--dry-run');
     expect(plan).toMatchObject({ code: 2, err: '' });
     expect(plan.out).toContain('    priority: 100 → 7\nPlan: 0 to create, 1 to change, 0 to remove.\n');
-    expect(await run()).toMatchObject({ code: 2, err: expect.stringContaining('--yes applies it') });
+    expect(await run()).toMatchObject({ code: 2, err: expect.stringContaining('Use --yes to apply them') });
     expect((await exported(me)).campaigns).toMatchObject([{ priority: 100 }]);
     expect(await run('--yes')).toMatchObject({ code: 0, out: expect.stringContaining(`Applied ${path}.`) });
     expect((await exported(me)).campaigns).toMatchObject([{ priority: 7 }]);
-    expect(await run('--dry-run')).toMatchObject({ code: 0, out: expect.stringContaining('Nothing to change') });
+    expect(await run('--dry-run')).toMatchObject({ code: 0, out: expect.stringContaining('No changes') });
   });
 
   test.each([

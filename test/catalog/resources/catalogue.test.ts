@@ -296,7 +296,7 @@ describe('npm run catalogue', () => {
       out: `Wrote the catalogue of publisher ${t.publisher.id} to ${file}.\n`,
     });
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(await exported(demo));
-    expect((await run('import', file, '--dry-run')).out).toContain('Nothing was written');
+    expect((await run('import', file, '--dry-run')).out).toContain('Nothing was imported');
     const { out, err } = await run('import', file);
     expect(err).toBe('');
     const id = Number(/into publisher (\d+)/.exec(out)?.[1]);

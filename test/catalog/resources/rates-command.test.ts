@@ -41,7 +41,7 @@ test('a CSV file is checked by a dry run, imported, and replaces other rates if 
   const path = await file('rates.csv', 'date;USD;JPY\n2026-11-20;1,09;161,5\n');
   const check = await run('import', publisher(), path, '--decimal-comma', '--dry-run');
   expect(check.code, check.err).toBe(0);
-  expect(check.out).toContain('Would store 2 rates for one EUR; 0 removed.');
+  expect(check.out).toContain('Would store 2 rates with base EUR, 0 removed.');
   expect(check.out).toContain('line 2: valid_from=2026-11-20  USD=1.09  JPY=161.5');
   expect((await currentRates()).rates).toHaveLength(1);
   expect((await run('import', publisher(), path, '--decimal-comma')).out).toBe(
@@ -49,7 +49,7 @@ test('a CSV file is checked by a dry run, imported, and replaces other rates if 
   );
   expect((await currentRates()).rates).toHaveLength(3);
   const replaced = await run('import', publisher(), path, '--decimal-comma', '--replace');
-  expect(replaced.out).toBe('Stored 0 rates for one EUR; 1 removed.\n');
+  expect(replaced.out).toBe('Stored 0 rates with base EUR, 1 removed.\n');
 });
 
 test('errors are reported with their line, and nothing is stored', async () => {

@@ -28,7 +28,7 @@ test('a session is explained in sentences for people, and as JSON for scripts', 
   expect(lines).toHaveLength(offers.length + 1);
   for (const [index, { id }] of offers.entries())
     expect(lines[index]).toContain(` ${index + 1}  offer ${id} of campaign`);
-  expect(lines.at(-1)).toBe('Decided again: The decision is the same, bit for bit.');
+  expect(lines.at(-1)).toBe('Repeated decision: The decision is the same, bit for bit.');
   const json = await runCommand(['explain', session, '--json'], env);
   expect(JSON.parse(json.out)).toMatchObject({ session_id: session, identical: true });
 });

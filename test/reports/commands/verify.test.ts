@@ -26,7 +26,7 @@ test('where there is neither a database nor a folder, none is made', async () =>
   const { code, err } = await runCommand(['reports', 'verify'], { DATA_DIR: '/there/is/none' });
   expect([code, err]).toEqual([
     2,
-    'There is no database: DATABASE_URL is not set, and there is no data of Perkwire in /there/is/none. ' +
-      'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.\n',
+    'No database found: DATABASE_URL is not set, and /there/is/none contains no Perkwire data. ' +
+      'Set DATABASE_URL or DATA_DIR, or change to the directory of the installation.\n',
   ]);
 });
