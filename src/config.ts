@@ -99,7 +99,8 @@ export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
     super(
-      `The configuration has ${problems.length} problem(s):\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      `The configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n` +
+        problems.map((problem) => `  - ${problem}`).join('\n'),
     );
     this.name = 'ConfigError';
     this.problems = problems;
@@ -174,11 +175,11 @@ export function loadConfig(
     [config.userPepper, ...config.earlierPeppers] = parsePeppers(raw.USER_PEPPER, problems);
     [config.secretsKey, ...config.earlierSecretsKeys] = parseSecretsKeys(raw.SECRETS_KEY, problems);
     if (raw.DATABASE_URL !== '' && raw.PUBLIC_URL === '')
-      problems.push('PUBLIC_URL must be set where DATABASE_URL is: the origin that clients see');
+      problems.push('PUBLIC_URL must be set if DATABASE_URL is set, to the origin that clients use');
   } else if (config.databaseUrl === null && raw.DATABASE_URL === '')
     problems.push('DATABASE_URL is required for the role migrate');
   if (raw.METRICS_TOKEN !== '' && raw.METRICS_TOKEN.length < 32)
-    problems.push('METRICS_TOKEN must have 32 or more characters');
+    problems.push('METRICS_TOKEN must have at least 32 characters');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

@@ -69,10 +69,10 @@ async function main(): Promise<void> {
     {
       delay: config.shutdownTimeoutMs + (isPrimary ? primaryMarginMs : 0),
       skip: link !== null || isPrimary ? [...handledSignals, 'SIGHUP'] : handledSignals,
-      logger: { error: (err) => logger.error({ err }, 'closing') },
+      logger: { error: (err) => logger.error({ err }, 'shutdown error') },
     },
     async ({ err }) => {
-      if (err !== undefined) logger.fatal({ err }, 'unexpected failure');
+      if (err !== undefined) logger.fatal({ err }, 'unexpected error');
       await parts.stopAll();
       await link?.leave();
     },
@@ -111,7 +111,7 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   const modules = await announceWait(logger, 'the catalogue', () => createModules(options));
   parts.add('modules', modules.close);
   const { deps } = modules.platform;
-  await announceWait(logger, 'the check of the secrets', async () => {
+  await announceWait(logger, 'the secret check', async () => {
     await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
     await retryStart(() => checkTokenKeys(deps.pool, config.tokenKeys));
   });
@@ -146,7 +146,7 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
 
 /** Fills the demo and prints how to go on. */
 async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
-  await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'the history of the demo was not made up'));
+  await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'generating demo history failed'));
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
   demo.printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
 }
@@ -159,10 +159,10 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
       allowNewer: config.allowNewerSchema,
     }),
   );
-  const migrations = 'the migrations: they take long, or another process holds their advisory lock';
+  const migrations = 'migrations, which take long or are locked by another process';
   const applied = await announceWait(logger, migrations, () => migrate(url));
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
-  if (await continueRestoredRollups(url, collectRestored)) logger.info({}, 'rollups continue after a restore');
+  if (await continueRestoredRollups(url, collectRestored)) logger.info({}, 'rollups resumed after restore');
 }
 
 /** Before any work begins: a process whose port is taken claims nothing. */
@@ -176,7 +176,7 @@ async function serve({ platform: { deps }, contributions }: Modules, parts: Part
 function failureText(err: Error): string {
   if (err instanceof ConfigError || err instanceof GeoError || err instanceof StartupError) return err.message;
   if (process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace') return err.stack ?? err.message;
-  return `The service could not start: ${err.message}. LOG_LEVEL=debug shows where this came from.`;
+  return `The service could not start: ${err.message}. Set LOG_LEVEL=debug for details.`;
 }
 
 main().catch((err: Error) => {

@@ -88,7 +88,7 @@ describe('defaults', () => {
 
   test('the public URL is demanded with a database, follows the port without, and loses its trailing slash', () => {
     expect(problemsOf({ PUBLIC_URL: '' })).toEqual([
-      'PUBLIC_URL must be set where DATABASE_URL is: the origin that clients see',
+      'PUBLIC_URL must be set if DATABASE_URL is set, to the origin that clients use',
     ]);
     const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = given;
     const embedded = loadConfig({ PORT: '9000' }, () => ({ TOKEN_KEYS, USER_PEPPER, SECRETS_KEY }));
@@ -133,7 +133,7 @@ describe('values', () => {
   test('the role migrate stands alone: it ends when it is done', () => {
     expect(load({ ROLES: 'migrate' }).roles).toEqual(['migrate']);
     expect(problemsOf({ ROLES: 'api,migrate' })).toEqual([
-      'ROLES has migrate beside others: it applies migrations and exits',
+      'ROLES must not combine migrate with other roles, because it applies migrations and exits',
     ]);
   });
 });

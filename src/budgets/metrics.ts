@@ -14,9 +14,9 @@ type Sources = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () =>
 const maxAgeMs = 15_000;
 
 const amounts = [
-  { name: 'spent', help: 'Money that campaigns with budgets or total caps have booked in all, by currency.' },
-  { name: 'reserved', help: 'Money that open answers of these campaigns may still cost, by currency.' },
-  { name: 'unbilled', help: 'Money that their events would have paid, had it fitted, by currency.' },
+  { name: 'spent', help: 'Total booked amount of campaigns with budgets or total caps, by currency.' },
+  { name: 'reserved', help: 'Amount reserved for recently shown offers of these campaigns, by currency.' },
+  { name: 'unbilled', help: 'Amount of their events that was not booked because it exceeded a budget, by currency.' },
 ] as const;
 
 type Money = Record<(typeof amounts)[number]['name'], number>;
@@ -34,7 +34,7 @@ export function registerBudgetMetrics(registry: Registry, sources: Sources): voi
     });
   registerGauge(registry, {
     name: 'perkwire_budgets',
-    help: 'Budgets and total caps in their current periods: open, waiting for reservations, or reached.',
+    help: 'Number of budgets and total caps in their current period, by state (open, waiting or reached).',
     labelName: 'state',
     maxAgeMs,
     now: sources.now,

@@ -48,7 +48,7 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
       const asked = [...wanted];
       wanted.clear();
       await takeAll(asked).catch((err: unknown) => {
-        logger.debug({ err }, 'slices of totals were not taken');
+        logger.debug({ err }, 'leasing slices of total caps failed');
         for (const holding of asked) holding.refusedUntilMs = now() + retryMs;
       });
       for (const holding of asked) holding.isAsked = false;

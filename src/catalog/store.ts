@@ -50,7 +50,7 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
     if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot);
     confirmedAtMs = askedAtMs;
     if (isNewest) return;
-    logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue replaced');
+    logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue snapshot replaced');
   }
 
   function refresh(): Promise<void> {
@@ -70,7 +70,7 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
   }
 
   const refreshInBackground = (): void =>
-    void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the previous one stays in use'));
+    void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the previous snapshot stays in use'));
   const unlisten = listen(databaseUrl, 'perkwire_catalog', refreshInBackground);
   const timer = setInterval(refreshInBackground, pollMs);
   return {
@@ -136,7 +136,7 @@ export function registerCatalogMetrics(
   const registers = [registry];
   new Gauge({
     name: 'perkwire_catalog_version',
-    help: 'Version of the catalogue that is served; it grows with every change.',
+    help: 'Version of the catalogue snapshot in use. Increases with every change.',
     registers,
     aggregator: 'min',
     collect() {
@@ -145,7 +145,7 @@ export function registerCatalogMetrics(
   });
   new Gauge({
     name: 'perkwire_catalog_snapshot_age_seconds',
-    help: 'Time since the snapshot that is served was last known to be the newest.',
+    help: 'Seconds since the catalogue snapshot in use was last confirmed to be current.',
     registers,
     aggregator: 'max',
     collect() {
@@ -154,7 +154,7 @@ export function registerCatalogMetrics(
   });
   new Gauge({
     name: 'perkwire_catalog_offers',
-    help: 'Offers in the snapshot, paused and recently removed ones included.',
+    help: 'Number of offers in the catalogue snapshot, including paused and recently removed offers.',
     registers,
     aggregator: 'min',
     collect() {

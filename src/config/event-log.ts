@@ -39,7 +39,7 @@ function parseLogin(text: string | undefined, problems: string[]): EventLogSetti
     const [user = '', ...rest] = text.split(':').map(decodeURIComponent);
     return rest.length === 0 ? { token: user } : { user, pass: rest.join(':') };
   } catch {
-    problems.push('EVENT_LOG_URL has a user or password that is not percent-encoded');
+    problems.push('EVENT_LOG_URL must contain the user and password percent-encoded');
     return {};
   }
 }

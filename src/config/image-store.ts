@@ -29,17 +29,17 @@ export function parseImageStore(
   const url = URL.canParse(store) ? new URL(store) : null;
   if (url?.protocol !== 's3:' || !/^[a-z0-9][a-z0-9.-]{1,62}$/.test(url.hostname)) {
     problems.push(
-      'IMAGE_STORE must be empty, the absolute path of a folder, ' +
+      'IMAGE_STORE must be empty, an absolute directory path, ' +
         'or look like s3://bucket/prefix?endpoint=https://…&region=…',
     );
     return { kind: 'database' };
   }
   if (accessKeyId === '' || secretAccessKey === '')
-    problems.push('IMAGE_STORE names a bucket, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set');
+    problems.push('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set if IMAGE_STORE is a bucket');
   const region = url.searchParams.get('region') ?? 'us-east-1';
   const endpoint = url.searchParams.get('endpoint') ?? `https://s3.${region}.amazonaws.com`;
   if (!URL.canParse(endpoint) || !/^https?:\/\/[^/]+\/?$/.test(endpoint))
-    problems.push('IMAGE_STORE has an endpoint that is no http(s) origin');
+    problems.push('IMAGE_STORE must contain an http or https origin as endpoint');
   const prefix = url.pathname.replace(/^\/+|\/+$/g, '');
   return {
     kind: 's3',

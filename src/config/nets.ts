@@ -23,7 +23,7 @@ export function parseNets(list: string, refuse: (entry: string) => void = refuse
 }
 
 function refuseNet(entry: string): never {
-  throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
+  throw new Error(`"${entry}" is not a CIDR range, such as 10.0.0.0/8 or ::1/128`);
 }
 
 /** null if the text is not `address/bits` */

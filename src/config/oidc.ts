@@ -42,23 +42,21 @@ type OidcVariables = {
  */
 export function parseOidc(raw: OidcVariables, problems: string[]): OidcSetting | null {
   if (raw.OIDC_ISSUER === '') {
-    if (!raw.PASSWORD_SIGN_IN) problems.push('PASSWORD_SIGN_IN can be false only where OIDC_ISSUER is set');
+    if (!raw.PASSWORD_SIGN_IN) problems.push('PASSWORD_SIGN_IN can be false only if OIDC_ISSUER is set');
     return null;
   }
   if (!isIssuer(raw.OIDC_ISSUER)) problems.push('OIDC_ISSUER must be an https URL such as https://login.example.com');
-  if (raw.OIDC_CLIENT_ID === '') problems.push('OIDC_CLIENT_ID must be set where OIDC_ISSUER is');
+  if (raw.OIDC_CLIENT_ID === '') problems.push('OIDC_CLIENT_ID must be set if OIDC_ISSUER is set');
   if (!raw.OIDC_SCOPES.split(' ').includes('openid')) problems.push('OIDC_SCOPES must contain openid');
   const allowedDomains = listOf(raw.OIDC_ALLOWED_DOMAINS, ',').map((domain) => domain.toLowerCase());
   if (allowedDomains.length === 0 || !allowedDomains.every((domain) => /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain)))
-    problems.push(
-      'OIDC_ALLOWED_DOMAINS must list the domains of e-mail addresses that may sign in, such as example.com',
-    );
+    problems.push('OIDC_ALLOWED_DOMAINS must list the e-mail domains that can sign in, such as example.com');
   const grants = parseGrants(raw.OIDC_ROLES, problems);
   if ((raw.OIDC_ROLE_CLAIM === '') !== (grants.length === 0))
     problems.push('OIDC_ROLES and OIDC_ROLE_CLAIM must be set together');
   const defaultGrant = parseGrant(raw.OIDC_DEFAULT_ROLE);
   if (raw.OIDC_DEFAULT_ROLE !== '' && defaultGrant === null)
-    problems.push(`OIDC_DEFAULT_ROLE must be empty or look like ${grantForm}`);
+    problems.push(`OIDC_DEFAULT_ROLE must be empty or ${grantForm}`);
   return {
     issuer: raw.OIDC_ISSUER,
     clientId: raw.OIDC_CLIENT_ID,
@@ -87,7 +85,7 @@ function isIssuer(text: string): boolean {
   return isSafe && url.search === '' && url.hash === '' && url.username === '';
 }
 
-const grantForm = 'operator, or admin:12, manager:12, analyst:12 or role/NAME:12 with the id of a publisher';
+const grantForm = 'operator, admin:12, manager:12, analyst:12 or role/NAME:12, where 12 is a publisher id';
 
 function parseGrant(text: string): Grant | null {
   if (text === 'operator') return { role: 'operator', publisherId: null };
@@ -105,7 +103,7 @@ function parseGrants(text: string, problems: string[]): { value: string; grant: 
     const at = entry.lastIndexOf('=');
     const [value, grant] = [entry.slice(0, Math.max(at, 0)).trim(), parseGrant(entry.slice(at + 1).trim())];
     if (value !== '' && grant !== null) return [{ value, grant }];
-    problems.push(`OIDC_ROLES has "${entry}"; entries look like value=role, with ${grantForm}`);
+    problems.push(`OIDC_ROLES contains "${entry}"; entries must have the form value=role, where role is ${grantForm}`);
     return [];
   });
 }

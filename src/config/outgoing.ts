@@ -83,9 +83,9 @@ export function parseMail({ url, from }: { url: string; from: string }, problems
     problems.push('SMTP_URL must look like smtp://user:password@host:587 or smtps://user:password@host:465');
     return null;
   }
-  if (credentials === null) problems.push('SMTP_URL has a user or password that is not percent-encoded');
+  if (credentials === null) problems.push('SMTP_URL must contain the user and password percent-encoded');
   if (!/^[^\r\n@]*[^\s@<]+@[^\s@>]+>?$/.test(from))
-    problems.push('MAIL_FROM must be set where SMTP_URL is: the sender, such as Perkwire <perkwire@example.com>');
+    problems.push('MAIL_FROM must be set if SMTP_URL is set, such as Perkwire <perkwire@example.com>');
   const secure = parsed.protocol === 'smtps:';
   return {
     host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -122,8 +122,8 @@ export function parseMailFeedback(text: string, problems: string[]): MailFeedbac
   for (const part of text.split(/\s+/).filter((entry) => entry !== '')) {
     const [name = '', secret = ''] = [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)];
     if (!mailProviders.some((provider) => provider === name) || !part.includes('='))
-      problems.push(`MAIL_FEEDBACK has an entry that does not begin with one of: ${mailProviders.join('=, ')}=`);
-    else if (!isFeedbackSecret(name, secret)) problems.push(`MAIL_FEEDBACK has no usable value for ${name}`);
+      problems.push(`MAIL_FEEDBACK contains an entry that does not begin with one of: ${mailProviders.join('=, ')}=`);
+    else if (!isFeedbackSecret(name, secret)) problems.push(`MAIL_FEEDBACK contains an invalid value for ${name}`);
     else feedback[name] = secret;
   }
   return feedback;

@@ -13,11 +13,11 @@ export function parseRoles(text: string, problems: string[]): Role[] {
   const parsed: Role[] = [];
   for (const name of text.split(',').map((part) => part.trim())) {
     const role = roles.find((candidate) => candidate === name);
-    if (role === undefined) problems.push(`ROLES has "${name}"; known are ${roles.join(', ')}`);
+    if (role === undefined) problems.push(`ROLES contains "${name}"; allowed values are ${roles.join(', ')}`);
     else parsed.push(role);
   }
   if (parsed.includes('migrate') && parsed.length > 1)
-    problems.push('ROLES has migrate beside others: it applies migrations and exits');
+    problems.push('ROLES must not combine migrate with other roles, because it applies migrations and exits');
   return parsed;
 }
 
@@ -28,7 +28,7 @@ export function parseProcesses(text: string, problems: string[]): number {
   if (text === 'auto') return Math.min(availableParallelism(), maxProcesses);
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= maxProcesses) return count;
-  problems.push(`PROCESSES must be a number from 1 to ${maxProcesses}, or auto: one for each core`);
+  problems.push(`PROCESSES must be a number from 1 to ${maxProcesses}, or auto for one per core`);
   return 1;
 }
 
@@ -61,7 +61,8 @@ export function parseTrustProxy(text: string, problems: string[]): boolean | num
   if (text === '') return false;
   if (/^\d+$/.test(text)) return Number(text);
   const nets = text.split(',').map((net) => net.trim());
-  for (const net of nets) if (!isNet(net)) problems.push(`TRUST_PROXY has "${net}", which is no address or CIDR net`);
+  for (const net of nets)
+    if (!isNet(net)) problems.push(`TRUST_PROXY contains "${net}", which is not an address or CIDR range`);
   return nets;
 }
 
@@ -76,7 +77,7 @@ function isNet(text: string): boolean {
 
 export const parseAllowedNets = (text: string, problems: string[]): Net[] =>
   parseNets(text, (entry) =>
-    problems.push(`WEBHOOK_ALLOW_NETS has "${entry}", which is no net: write address/bits, such as 10.0.0.0/8`),
+    problems.push(`WEBHOOK_ALLOW_NETS contains "${entry}", which is not a CIDR range such as 10.0.0.0/8`),
   );
 
 /** Pepper with which users are stored, and earlier ones with which they may still be found. */
@@ -86,10 +87,10 @@ export function parsePeppers(text: string, problems: string[]): [string, ...stri
   if (peppers.some((pepper) => pepper.length < 32))
     problems.push(
       peppers.length === 1
-        ? 'USER_PEPPER must be set, with 32 or more characters'
-        : 'USER_PEPPER must be a list of secrets of 32 or more characters each',
+        ? 'USER_PEPPER must be set, with at least 32 characters'
+        : 'USER_PEPPER must be a comma-separated list of secrets with at least 32 characters each',
     );
-  else if (new Set(peppers).size !== peppers.length) problems.push('USER_PEPPER has a secret twice');
+  else if (new Set(peppers).size !== peppers.length) problems.push('USER_PEPPER contains the same secret twice');
   return peppers;
 }
 
@@ -104,16 +105,16 @@ export function parseSecretsKeys(text: string, problems: string[]): [Buffer, ...
     problems.push(
       keys.length === 1
         ? 'SECRETS_KEY must be 32 bytes in base64 (openssl rand -base64 32)'
-        : 'SECRETS_KEY must be a list of keys of 32 bytes in base64 each',
+        : 'SECRETS_KEY must be a comma-separated list of keys of 32 bytes in base64',
     );
   else if (keys.some((key, index) => keys.findIndex((other) => other.equals(key)) !== index))
-    problems.push('SECRETS_KEY has a key twice');
+    problems.push('SECRETS_KEY contains the same key twice');
   return keys;
 }
 
 export function parseTokenKeys(text: string, problems: string[]): TokenKey[] {
   if (text === '') {
-    problems.push('TOKEN_KEYS must be set ("1:" and a secret of 32 or more characters)');
+    problems.push('TOKEN_KEYS must be set to "1:" and a secret of at least 32 characters');
     return [];
   }
   const keys: TokenKey[] = [];
@@ -121,8 +122,10 @@ export function parseTokenKeys(text: string, problems: string[]): TokenKey[] {
     const match = /^(\d{1,3}):([^:]{32,})$/.exec(part);
     const id = Number(match?.[1]);
     if (match?.[2] === undefined || id > 255)
-      problems.push('TOKEN_KEYS entries must look like "1:secret" with id 0–255 and a secret of 32 or more characters');
-    else if (keys.some((key) => key.id === id)) problems.push(`TOKEN_KEYS has the id ${id} twice`);
+      problems.push(
+        'TOKEN_KEYS entries must have the form "1:secret", with an id of 0–255 and a secret of at least 32 characters',
+      );
+    else if (keys.some((key) => key.id === id)) problems.push(`TOKEN_KEYS contains the id ${id} twice`);
     else keys.push({ id, secret: match[2] });
   }
   return keys;

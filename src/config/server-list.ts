@@ -30,7 +30,7 @@ function withoutSessionAttrs(text: string): string {
   const url = new URL(text);
   const attributes = url.searchParams.get('target_session_attrs') ?? 'any';
   if (!accepted.includes(attributes))
-    throw new Error('DATABASE_URL must have target_session_attrs=read-write, or none');
+    throw new Error('DATABASE_URL must have target_session_attrs=read-write, or omit it');
   url.searchParams.delete('target_session_attrs');
   return url.href;
 }

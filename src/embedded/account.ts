@@ -24,7 +24,7 @@ export async function serverAccount(existingCluster: Stats | undefined): Promise
     if (uid !== undefined && gid !== undefined) return { uid, gid };
   }
   throw new Error(
-    'PostgreSQL refuses to run as root and there is no user "postgres" or "nobody" to run it as; ' +
+    'PostgreSQL cannot run as root, and there is no user "postgres" or "nobody" to run it as; ' +
       'set DATABASE_URL instead',
   );
 }

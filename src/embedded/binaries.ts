@@ -28,7 +28,7 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
   const entry = resolvePackage(name);
   if (entry === undefined) {
     throw new Error(
-      `No DATABASE_URL is set and ${name} is not installed: ` +
+      `DATABASE_URL is not set, and ${name} is not installed: ` +
         'set DATABASE_URL, or run npm install with optional dependencies',
     );
   }

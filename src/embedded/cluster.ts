@@ -17,13 +17,13 @@ export interface Cluster {
   password: string;
   /** Server settings as `name=value`. */
   flags: string[];
-  log: (line: string) => void;
+  log: (details: object, message: string) => void;
 }
 
 export interface ClusterOptions {
   dataDir: string;
   flags: string[];
-  log: (line: string) => void;
+  log: (details: object, message: string) => void;
 }
 
 /** Opens the cluster of the data folder, and creates it first if there is none. Call it under the start lock. */

@@ -25,9 +25,7 @@ export function superviseEmbedded(
 
   async function restart(): Promise<void> {
     while (!stopped && !dbHealth.isUp()) {
-      await database
-        .ensureRunning()
-        .catch((err) => logger.error({ err }, 'the embedded database could not be started again'));
+      await database.ensureRunning().catch((err) => logger.error({ err }, 'embedded database restart failed'));
       await sleep(retryMs);
     }
   }

@@ -59,8 +59,8 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
   if (!recovering) child.kill('SIGQUIT');
   const reason = {
     exited: 'ended while starting',
-    '57P03': 'is still recovering after 60 s; start again to wait on',
-    '28P01': 'refuses our password',
+    '57P03': 'is still recovering after 60 s; start again to continue waiting',
+    '28P01': 'rejected the stored password',
   }[answer];
   return new Error(
     `PostgreSQL ${reason ?? `was not ready after ${readyLimitMs / 1000} s (${answer})`}. The end of its log:\n${tail}`,
@@ -109,7 +109,7 @@ async function freePort(preferred: number): Promise<number> {
     const port = randomInt(firstPort, lastPossiblePort);
     if (await isFree(port)) return port;
   }
-  throw new Error(`No TCP port between ${firstPort} and ${lastPossiblePort} could be taken on 127.0.0.1.`);
+  throw new Error(`No free TCP port between ${firstPort} and ${lastPossiblePort} on 127.0.0.1.`);
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -27,7 +27,7 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   if (moved !== undefined) {
     throw new Error(
       `The database of ${dataDir} was at ${folder} and is missing. ` +
-        `Move it back, or write its new place into ${locationFile(dataDir)}.`,
+        `Move it back, or write its new location to ${locationFile(dataDir)}.`,
     );
   }
   const account = await serverAccount(undefined);
@@ -44,11 +44,11 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
 export async function recordLocation(
   dataDir: string,
   { folder, account }: ClusterLocation,
-  log: (line: string) => void,
+  log: (details: object, message: string) => void,
 ): Promise<void> {
   if (folder === join(dataDir, 'postgres')) return;
   await writeFile(locationFile(dataDir), `${folder}\n`);
-  log(`The database is kept in ${folder}: PostgreSQL runs as user id ${account?.uid}, which cannot reach ${dataDir}`);
+  log({ folder, dataDir, userId: account?.uid }, 'embedded database stored elsewhere; its user cannot access DATA_DIR');
 }
 
 async function existingLocation(folder: string, stats: Stats): Promise<ClusterLocation> {

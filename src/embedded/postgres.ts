@@ -11,7 +11,7 @@ export interface EmbeddedPostgresOptions {
    * that share it share the server.
    */
   dataDir: string;
-  log?: (line: string) => void;
+  log?: (details: object, message: string) => void;
   /** Server settings as `name=value` that override ours, for example `fsync=off` for a disposable database. */
   flags?: string[];
 }

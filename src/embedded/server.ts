@@ -69,7 +69,7 @@ export async function stopRunning(cluster: Cluster): Promise<void> {
   };
   await askToStop(cluster, server.pid, 'fast');
   if (await gone(fastStopLimitMs)) return;
-  cluster.log(`PostgreSQL did not stop within ${fastStopLimitMs / 1000} s and is now stopped immediately`);
+  cluster.log({ afterMs: fastStopLimitMs }, 'embedded database did not stop in time; stopping it immediately');
   await askToStop(cluster, server.pid, 'immediate');
   if (!(await gone(immediateStopLimitMs))) throw new Error(`PostgreSQL (process ${server.pid}) does not stop`);
 }
@@ -88,7 +88,7 @@ export async function runningServer(cluster: Cluster): Promise<Server | undefine
   // would then allow a second server on the same data, so the response at the port decides.
   const answer = await probe({ ...server, password: cluster.password });
   if (answer === 'ready' || answer === '57P03') return server;
-  cluster.log(`Process ${server.pid} is not the database: removing the pid file it was left in`);
+  cluster.log({ pid: server.pid }, 'removing stale pid file of the embedded database');
   await rm(pidFile(cluster), { force: true });
   return undefined;
 }

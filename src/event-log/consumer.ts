@@ -34,7 +34,7 @@ export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): P
         const lease = { partition, holder, streamCreated: connection.streamCreated };
         await consume(deps, connection, lease, stopping.signal).catch((err: Error) => {
           if (isDatabaseUnavailable(err)) return deps.dbHealth.sawFailure(err);
-          if (err.message !== reported) deps.logger.error({ err, partition }, 'the event log is not being stored');
+          if (err.message !== reported) deps.logger.error({ err, partition }, 'storing events from event log failed');
           reported = err.message;
         });
       }

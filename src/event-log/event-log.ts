@@ -62,7 +62,7 @@ export async function openEventLog(
     foreign = err instanceof ForeignStreamError ? err : null;
     if (reported === err.message) return;
     reported = err.message;
-    logger.error({ err }, 'the event log is unavailable; events go straight to PostgreSQL');
+    logger.error({ err }, 'event log unavailable; writing events directly to PostgreSQL');
   }
 
   /**
@@ -77,7 +77,7 @@ export async function openEventLog(
       });
     }
     await send(0, encodeMessage([]), attemptMs);
-    if (reported !== null) logger.info({}, 'the event log is available');
+    if (reported !== null) logger.info({}, 'event log available');
     reported = null;
     up = true;
   }

@@ -92,7 +92,7 @@ export function openMessageStore(
   }
 
   const report = ({ sequence, error }: Reject): void =>
-    logger.error({ partition: lease.partition, sequence, error }, 'a message of the event log was set aside');
+    logger.error({ partition: lease.partition, sequence, error }, 'event log message rejected by PostgreSQL');
 
   async function noteIdle(): Promise<boolean> {
     const askedMs = now();

@@ -11,7 +11,7 @@ const maxAgeMs = 5_000;
 export function registerEventLogMetrics(registry: Registry, { pool, eventLog, now }: GaugeDeps): void {
   new Gauge({
     name: 'perkwire_event_log_available',
-    help: 'Whether this process appends events to the event log: 1, or 0 where they go straight to PostgreSQL.',
+    help: 'Whether this process writes events to the event log (1) or directly to PostgreSQL (0).',
     registers: [registry],
     aggregator: 'min',
     collect() {
@@ -22,14 +22,14 @@ export function registerEventLogMetrics(registry: Registry, { pool, eventLog, no
   const gauges = [
     {
       name: 'perkwire_event_log_lag_seconds',
-      help: 'Age of the oldest event of a partition of the event log that may not be stored yet; up to 2 when idle.',
+      help: 'Age in seconds of the oldest event that may not be stored yet, by event log partition. Up to 2 when idle.',
       labelName: 'partition',
       sql: `select partition::text as label, extract(epoch from now() - stored_until)::float8 as value
         from event_log_positions where stream_created is not null`,
     },
     {
       name: 'perkwire_event_log_rejects',
-      help: 'Messages of the event log that were set aside because they could not be stored. Must be 0.',
+      help: 'Number of event log messages that PostgreSQL rejected. Must be 0.',
       sql: 'select count(*)::int as value from event_log_rejects',
     },
   ];

@@ -26,7 +26,7 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
   });
   const looks = new Counter({
     name: 'perkwire_landing_page_looks_total',
-    help: 'Looks at pages that campaigns and offers lead to, by what they came to.',
+    help: 'Number of landing page checks, by result.',
     labelNames: ['result'],
     registers: [metrics.registry],
   });

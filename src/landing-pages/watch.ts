@@ -134,7 +134,7 @@ async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise
     for (const row of live) results.push(await settle(deps, row, look, isOffline));
     if (results[0] !== undefined) deps.looks.inc({ result: results[0] });
   } catch (err) {
-    logger.warn({ err, subject: rows[0]?.subject }, 'a landing page could not be looked at');
+    logger.warn({ err, subject: rows[0]?.subject }, 'landing page check failed');
     await leave(deps, live, againMs);
   }
 }

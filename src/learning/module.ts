@@ -39,7 +39,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
   ];
   new Gauge({
     name: 'perkwire_model_version',
-    help: 'Version of the ranking model that is served; it grows while events are learned from.',
+    help: 'Version of the ranking model in use. Increases while ranking learns from events.',
     registers: [metrics.registry],
     aggregator: 'min',
     collect() {
@@ -48,7 +48,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
   });
   new Gauge({
     name: 'perkwire_model_broken',
-    help: '1 where the newest version of the ranking model cannot be read, and an earlier one serves.',
+    help: '1 if the latest version of the ranking model cannot be read and an earlier one is in use, else 0.',
     registers: [metrics.registry],
     aggregator: 'max',
     collect() {
@@ -58,7 +58,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
   const state = (): ReturnType<typeof readLearningState> => readLearningState(pool, now());
   registerGauge(metrics.registry, {
     name: 'perkwire_learning_stalled',
-    help: '1 while events wait and ranking has learned nothing new for 60 seconds.',
+    help: '1 if events are waiting and ranking has not learned for 60 seconds, else 0.',
     maxAgeMs: healthMaxAgeMs,
     now,
     read: async () => [{ value: (await state()).stalledPublisherIds.length > 0 ? 1 : 0 }],

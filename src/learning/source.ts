@@ -42,7 +42,7 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
         if (brokenAt === null)
           logger.error(
             { err, serving: model.version },
-            'a version of the ranking model cannot be read; the last one serves',
+            'reading ranking model failed; the previous version stays in use',
           );
         brokenAt = newest;
       }

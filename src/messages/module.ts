@@ -49,7 +49,7 @@ export function createMessages({ platform, catalog, perks }: MessagesDeps) {
     readerKeys: createReaderKeys(deps.config),
     refusals: new Counter({
       name: 'perkwire_perk_message_refusals_total',
-      help: 'Attempts to send perk messages that failed, by what the mail server refuses.',
+      help: 'Number of failed attempts to send perk messages, by reason.',
       labelNames: ['refusal'] as const,
       registers: [deps.metrics.registry],
     }),

@@ -57,7 +57,7 @@ export type GoalSources = {
 export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, now }: GoalSources): void =>
   registerGauge(registry, {
     name: 'perkwire_goal_percent',
-    help: 'What campaigns have delivered for their goals, in percent of what their plans expect by now.',
+    help: 'Delivered part of the events that the plan of a campaign goal expects by now, in percent.',
     labelName: 'campaign',
     maxAgeMs: 15_000,
     now,

@@ -33,18 +33,18 @@ const emptyReasons: Record<EmptyReason | 'deadline', true> = {
 export function createFetchMeter(registry: Registry): FetchMeter {
   const decisions = new Histogram({
     name: 'perkwire_decision_duration_seconds',
-    help: 'Time that a decision takes, without input and output.',
+    help: 'Duration of a decision in seconds, without I/O.',
     buckets: decisionBucketsS,
     registers: [registry],
   });
   const fetches = registerCounts(registry, {
     name: 'perkwire_fetches_total',
-    help: 'Fetches answered, by surface and result: filled, or why it is empty.',
+    help: 'Number of fetches, by surface and result (filled, or the reason for an empty response).',
     labelNames: ['surface', 'result'],
   });
   const servedOffers = registerCounts(registry, {
     name: 'perkwire_offers_served_total',
-    help: 'Offers in the answers of fetches.',
+    help: 'Number of offers returned by fetches.',
     labelNames: ['surface'],
   });
   const bySurface = (surface: Surface) => ({

@@ -46,7 +46,7 @@ export async function loadGeo(path: string | null, logger: Logger): Promise<Geo>
   const file = path ?? bundledPath();
   const bytes = file === null ? null : await readIfThere(file);
   if (file === null || bytes === null) {
-    logger.warn({ file: file ?? bundledPackage }, 'the geo database is missing; every address has no country');
+    logger.warn({ file: file ?? bundledPackage }, 'GeoIP database missing; countries are not detected');
     return () => nowhere;
   }
   const reader = openDatabase(file, bytes);

@@ -74,7 +74,7 @@ export async function createPlatform({
   const database = await openDatabase({ config, databaseUrl, logger, now, ...poolOptions });
   const { dbHealth, pool, flushPool } = database;
   await retryStart(() => ensurePartitions(pool, now()));
-  const tracing = await createTracing(config.tracing, (err) => logger.warn({ err }, 'traces could not be sent'));
+  const tracing = await createTracing(config.tracing, (err) => logger.warn({ err }, 'sending traces failed'));
   const mailer = config.mail === null ? null : createMailer(config.mail);
   const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
   registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
@@ -131,23 +131,17 @@ async function openDatabase({
   now,
   ...poolOptions
 }: Omit<PlatformOptions, 'metricsPage'>) {
-  const onError = (err: Error): void => logger.debug({ err }, 'a database connection broke');
+  const onError = (err: Error): void => logger.debug({ err }, 'database connection lost');
   const servers = createServers(databaseUrl);
   const dbHealth = await startDatabaseHealth({
     servers,
     commitTimeoutMs: config.commitTimeoutMs,
     now,
-    onClockSkew: (skewMs) =>
-      logger.warn({ skewMs: Math.round(skewMs) }, 'the clocks of this machine and of the database differ'),
+    onClockSkew: (skewMs) => logger.warn({ skewMs: Math.round(skewMs) }, 'clocks of this host and the database differ'),
     onTimelineBack: (since) =>
-      logger.error(
-        { since },
-        'the primary is on an earlier timeline than the one before: writes since then may be lost',
-      ),
+      logger.error({ since }, 'new primary is on an earlier timeline; recent writes may be lost'),
     onChange: (up, reason) =>
-      up
-        ? logger.info({}, 'the database is available')
-        : logger.error({ reason: reason?.message }, 'the database is unavailable'),
+      up ? logger.info({}, 'database available') : logger.error({ reason: reason?.message }, 'database unavailable'),
   });
   const options = { url: servers.current, applicationName: 'perkwire', onError, onAnswer: dbHealth.sawAnswer };
   const pool = createPool({ ...options, size: config.databasePoolSize, ...poolOptions });

@@ -39,7 +39,7 @@ export async function eraseNext(deps: ErasureDeps): Promise<boolean> {
   try {
     await runSweep(deps, erasure);
   } catch (err) {
-    deps.logger.error({ err, erasureId: erasure.id }, 'an erasure failed and will be retried');
+    deps.logger.error({ err, erasureId: erasure.id }, 'erasure failed; will retry');
   }
   return true;
 }

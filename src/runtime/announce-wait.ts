@@ -5,7 +5,7 @@ const silentMs = 2000;
 
 /** Runs a step of the start. If it takes long, it logs that the start waits, and what for. */
 export async function announceWait<T>(logger: Logger, waitsFor: string, step: () => Promise<T>) {
-  const timer = setTimeout(() => logger.warn({ waitsFor }, 'the start waits'), silentMs);
+  const timer = setTimeout(() => logger.warn({ waitsFor }, 'startup is waiting'), silentMs);
   try {
     return await step();
   } finally {

@@ -9,7 +9,8 @@ import type { Parts } from './parts.ts';
  * @throws ConfigError in a program without embedded databases
  */
 export function requireEmbedded(embedded: EmbeddedDatabases | undefined): EmbeddedDatabases {
-  if (embedded === undefined) throw new ConfigError(['DATABASE_URL must be set: there is no embedded database']);
+  if (embedded === undefined)
+    throw new ConfigError(['DATABASE_URL must be set, because there is no embedded database']);
   return embedded;
 }
 
@@ -21,7 +22,7 @@ export async function startEmbedded(
   parts: Parts,
 ): Promise<EmbeddedDatabase> {
   const database = await announceWait(logger, `the embedded database in ${dataDir}`, () =>
-    embedded.start({ dataDir, log: (line) => logger.info({}, line) }),
+    embedded.start({ dataDir, log: (details, message) => logger.info(details, message) }),
   );
   parts.add('embedded database', database.stop);
   return database;

@@ -7,12 +7,12 @@ export type JobMeter = { ran: (job: string, ms: number, failed: boolean) => void
 export function createJobMeter(registry: Registry): JobMeter {
   const runs = registerCounts(registry, {
     name: 'perkwire_job_runs_total',
-    help: 'Runs of background jobs, by result: ok or failed.',
+    help: 'Number of background job runs, by result (ok or failed).',
     labelNames: ['name', 'result'],
   });
   const seconds = registerCounts(registry, {
     name: 'perkwire_job_duration_seconds_total',
-    help: 'Time that background jobs ran.',
+    help: 'Duration of background job runs in seconds.',
     labelNames: ['name'],
   });
   return {

@@ -12,8 +12,8 @@ export function createParts(logger: Logger): Parts {
     add: (name, stop) => void parts.push({ name, stop }),
     stopAll: async () => {
       for (const { name, stop } of parts.splice(0).reverse()) {
-        await stop().catch((err) => logger.error({ err, part: name }, 'a part did not stop cleanly'));
-        logger.debug({ part: name }, 'stopped');
+        await stop().catch((err) => logger.error({ err, part: name }, 'stopping component failed'));
+        logger.debug({ part: name }, 'component stopped');
       }
     },
   };

@@ -6,10 +6,10 @@ import { flushConnections } from '../platform/module.ts';
 
 /** Reasons why an address cannot be listened on, by system error code, and what to change. */
 const problems: Record<string, string> = {
-  EADDRINUSE: 'is in use by another program: set PORT to another one',
-  EADDRNOTAVAIL: 'is not an address of this machine: set HOST',
-  ENOTFOUND: 'is not an address of this machine: set HOST',
-  EACCES: 'may not be listened on by this user: set PORT to one above 1023',
+  EADDRINUSE: 'is in use by another program. Set PORT to a free port',
+  EADDRNOTAVAIL: 'is not an address of this host. Correct HOST',
+  ENOTFOUND: 'is not an address of this host. Correct HOST',
+  EACCES: 'requires more privileges. Set PORT to a port above 1023',
 };
 
 /**
@@ -62,6 +62,5 @@ export async function warnOfConnectionLimit({ pool, config, logger }: Deps, proc
       - current_setting('superuser_reserved_connections')::int as allowed`,
   );
   const { allowed } = rows[0] as { allowed: number };
-  if (needed > allowed)
-    logger.warn({ needed, allowed }, 'under load PROCESSES need more connections than max_connections allows');
+  if (needed > allowed) logger.warn({ needed, allowed }, 'max_connections is too low for PROCESSES under load');
 }

@@ -51,7 +51,7 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
       jobMeter.ran(name, performance.now() - startMs, true);
       if (isDatabaseUnavailable(err)) dbHealth.sawFailure(err);
       const level = failing || isDatabaseUnavailable(err) ? 'debug' : 'error';
-      logger[level]({ err, job: name }, 'a background job failed and will be retried');
+      logger[level]({ err, job: name }, 'background job failed; will retry');
       failing = true;
       return retryMs;
     }
@@ -78,8 +78,7 @@ export async function applyRetention(
     if (retention === undefined) continue;
     const deleted = await retention(pool, config, now());
     logger.debug({ module: name, deleted }, 'retention applied');
-    if (deleted.discarded)
-      logger.warn({ count: deleted.discarded }, 'queued deliveries were discarded at the end of their retention');
+    if (deleted.discarded) logger.warn({ count: deleted.discarded }, 'queued deliveries discarded by retention');
   }
 }
 

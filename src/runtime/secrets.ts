@@ -23,7 +23,7 @@ function usable(read: () => SecretVariables): SecretVariables {
   try {
     return read();
   } catch (err) {
-    throw new ConfigError([`DATA_DIR cannot be used: ${(err as Error).message}`]);
+    throw new ConfigError([`DATA_DIR is not usable: ${(err as Error).message}`]);
   }
 }
 
@@ -53,7 +53,7 @@ function keptSecrets(dataDir: string): SecretVariables {
  * @throws Error if the file is truncated or changed, because new secrets would not fit the data
  */
 function parseSecrets(path: string, text: string): SecretVariables {
-  const damaged = new Error(`${path} is damaged. Restore it from a backup: the data needs the secrets in it`);
+  const damaged = new Error(`${path} is damaged. Restore it from a backup, because the stored data needs its secrets`);
   let parsed: Partial<SecretVariables> | null;
   try {
     parsed = JSON.parse(text);

@@ -134,7 +134,7 @@ export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | nul
 export function createEventMeter(registry: Registry): EventMeter {
   const lineOf = registerCounts(registry, {
     name: 'perkwire_events_total',
-    help: 'Events recorded, by kind and by why they are suspicious. Repeats of beacons count, those of others do not.',
+    help: 'Number of recorded events, by kind and reason for suspicion. Of repeats, only beacons are counted.',
     labelNames: ['kind', 'suspicion'],
   });
   for (const kind of [...Object.keys(eventKinds), 'conversion']) lineOf(kind, 'none');

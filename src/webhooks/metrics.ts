@@ -18,30 +18,30 @@ export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
   const registers = [registry];
   const lag = new Histogram({
     name: 'perkwire_webhook_lag_seconds',
-    help: 'Time from when a webhook call was due to its start.',
+    help: 'Delay in seconds from the due time of a webhook call to its start.',
     buckets: lagBucketsS,
     registers,
   });
   const attempts = new Counter({
     name: 'perkwire_webhook_attempts_total',
-    help: 'Webhook attempts that ended, by outcome; blocked: the address guard refused the address.',
+    help: 'Number of finished webhook attempts, by outcome. `blocked`: the address is not allowed.',
     labelNames: ['outcome'],
     registers,
   });
   const lost = new Counter({
     name: 'perkwire_webhook_leases_lost_total',
-    help: 'Calls whose lease had been taken over.',
+    help: 'Number of webhook calls whose lease was lost before they finished.',
     registers,
   });
   const opened = new Counter({
     name: 'perkwire_webhook_breakers_opened_total',
-    help: 'Breakers of endpoints that opened.',
+    help: 'Number of times that a circuit breaker of an endpoint opened.',
     registers,
   });
   let inFlight = (): number => 0;
   new Gauge({
     name: 'perkwire_webhook_calls_in_flight',
-    help: 'Webhook calls in flight in this process.',
+    help: 'Number of webhook calls in flight in this process.',
     registers,
     collect() {
       this.set(inFlight());
@@ -119,26 +119,26 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
   const gauges = [
     {
       name: 'perkwire_webhook_queue',
-      help: 'Deliveries waiting, by lane.',
+      help: 'Number of queued deliveries, by lane.',
       labelName: 'lane',
       // The label has the name that the routes of redeliveries use.
       read: byState(waitingSql),
     },
     {
       name: 'perkwire_webhook_deliveries_in_trouble',
-      help: 'Deliveries that failed or are held for disabled endpoints.',
+      help: 'Number of deliveries that failed, or that are held for disabled endpoints.',
       labelName: 'status',
       read: byState(inTroubleSql),
     },
     {
       name: 'perkwire_webhook_breakers',
-      help: 'Endpoints by the state of their breaker.',
+      help: 'Number of endpoints, by state of the circuit breaker.',
       labelName: 'state',
       read: counted(['closed', 'open'], 'select breaker_state as state from endpoint_health'),
     },
     {
       name: 'perkwire_webhook_endpoints',
-      help: 'Endpoints that are paused, disabled, or have failed for a day.',
+      help: 'Number of endpoints that are paused, disabled, or failing for a day.',
       labelName: 'state',
       read: counted(['paused', 'disabled', 'failing'], endpointStates),
     },
@@ -146,7 +146,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
   for (const gauge of gauges) registerGauge(registry, { ...gauge, maxAgeMs, now });
   registerGauge(registry, {
     name: 'perkwire_webhook_overdue_seconds',
-    help: 'How long the delivery has been due that has waited longest, of endpoints that may be called; 0: none waits.',
+    help: 'Time in seconds for which the oldest deliverable webhook has been overdue. 0 if none is overdue.',
     read: async () => {
       const { rows } = await pool.query<{ overdue_s: number }>(overdueSql);
       return rows.map(({ overdue_s }) => ({ value: overdue_s }));
@@ -157,8 +157,8 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
   registerGauge(registry, {
     name: 'perkwire_webhook_unbalanced',
     help: [
-      'Deliveries of the last two days that are neither delivered, failed, held nor queued,',
-      'queued twice, or miscounted. Must be 0.',
+      'Number of deliveries of the last two days that are missing from all states (delivered, failed, held, queued),',
+      'queued twice, or counted incorrectly. Must be 0.',
     ].join(' '),
     read: async () => {
       const { lost, stray, miscounted } = await reconcileDeliveries(pool, { days: reconciledDays, nowMs: now() });

@@ -225,11 +225,11 @@ describe.skipIf(!isRoot)('run by root', () => {
     const dataDir = join(await newFolder(), 'closed');
     await mkdir(dataDir, { mode: 0o700 });
     folders.unshift(dataDir);
-    const lines: string[] = [];
-    const first = await startEmbeddedPostgres({ dataDir, log: (line) => lines.push(line) });
+    const logged: object[] = [];
+    const first = await startEmbeddedPostgres({ dataDir, log: (details) => logged.push(details) });
     servers.push(first);
     const location = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).trim();
-    expect(lines).toEqual([expect.stringContaining(location)]);
+    expect(logged).toEqual([expect.objectContaining({ folder: location })]);
     await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     await first.stop();
     const second = await start(dataDir);

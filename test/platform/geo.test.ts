@@ -103,7 +103,7 @@ describe('a file that is', () => {
     const { logger, warnings } = listening();
     const geo = await loadGeo(join(folder, 'absent.mmdb'), logger);
     expect([geo('8.8.8.8'), geo('1.1.1.1')]).toEqual([nowhere, nowhere]);
-    expect(warnings).toEqual(['the geo database is missing; every address has no country']);
+    expect(warnings).toEqual(['GeoIP database missing; countries are not detected']);
   });
 
   test('corrupt prevents the start and is named', async () => {

@@ -38,7 +38,7 @@ test('kinds differ by level, message, job, part and error, and each has its firs
   logger.error({}, 'one');
   logger.error({}, 'two');
   for (const job of ['rollup', 'retention']) logger.error({ job }, 'job failed');
-  for (const part of ['http', 'modules']) logger.error({ part }, 'a part did not stop cleanly');
+  for (const part of ['http', 'modules']) logger.error({ part }, 'stopping component failed');
   for (const code of ['57P03', '40001']) logger.error({ err: Object.assign(new Error('x'), { code }) }, 'failed');
   expect(lines).toHaveLength(9);
 });
@@ -48,12 +48,12 @@ test('lines below a warning are all written, and before the last words of a proc
   const logger = createLogger('info', destination);
   for (let index = 0; index < 50; index += 1) logger.info({}, 'request refused');
   expect(lines).toHaveLength(50);
-  for (let index = 0; index < 5; index += 1) logger.warn({}, 'delivery failed');
-  logger.fatal({}, 'unexpected failure');
+  for (let index = 0; index < 5; index += 1) logger.warn({}, 'webhook delivery failed');
+  logger.fatal({}, 'unexpected error');
   expect(lines.slice(50).map(({ msg, repeated }) => [msg, repeated])).toEqual([
-    ['delivery failed', undefined],
-    ['delivery failed', 4],
-    ['unexpected failure', undefined],
+    ['webhook delivery failed', undefined],
+    ['webhook delivery failed', 4],
+    ['unexpected error', undefined],
   ]);
 });
 

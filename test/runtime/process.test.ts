@@ -9,13 +9,13 @@ test('a port in use causes an error message with what to change', async () => {
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;
   await expect(listen(Fastify(), { host: '127.0.0.1', port })).rejects.toThrow(
-    `127.0.0.1:${port} is in use by another program: set PORT`,
+    `127.0.0.1:${port} is in use by another program. Set PORT`,
   );
   other.close();
 });
 
 test('an address of another machine causes an error message with what to change', async () => {
   await expect(listen(Fastify(), { host: '192.0.2.1', port: 0 })).rejects.toThrow(
-    '192.0.2.1:0 is not an address of this machine: set HOST',
+    '192.0.2.1:0 is not an address of this host. Correct HOST',
   );
 });

@@ -54,7 +54,7 @@ test.each([
     'made by another build of this program: its migration baseline/01-platform.sql has the checksum (none)',
     ['alter table schema_migrations drop column checksum, drop column sql_checksum'],
   ],
-  ["another program's", 'the database holds tables of another program', ['drop table schema_migrations']],
+  ["another program's", 'the database contains tables of another program', ['drop table schema_migrations']],
   ['a read-only', 'the database is read-only', ['alter database DATABASE set default_transaction_read_only = on']],
 ])('%s database ends the start with a sentence', async (_name, sentence, statements) => {
   const clone = await prepare(...statements);
@@ -164,7 +164,7 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
   child.stdout.on('data', (text) => {
     written += text;
   });
-  await expect.poll(() => written).toMatch(new RegExp(`"waitsFor":"[^"]*${waitsFor}[^"]*","msg":"the start waits"`));
+  await expect.poll(() => written).toMatch(new RegExp(`"waitsFor":"[^"]*${waitsFor}[^"]*","msg":"startup is waiting"`));
   child.kill('SIGKILL');
   await once(child, 'exit');
 }
@@ -182,7 +182,7 @@ test('a waiting start logs its reason: a database that does not answer, or the l
 
   const clone = await clonePool(1);
   await clone.pool.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");
-  await untilWaiting('another process holds their advisory lock', { DATABASE_URL: clone.url, PORT });
+  await untilWaiting('are locked by another process', { DATABASE_URL: clone.url, PORT });
   await clone.close();
 });
 
@@ -191,7 +191,7 @@ test('the process ends with code 1 and one sentence, without a stack', async () 
   const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(await freePort()) });
   expect(code).toBe(1);
   expect(stderr).toBe(
-    'DATABASE_URL: the database holds tables of another program. Give Perkwire one of its own: createdb perkwire.\n',
+    'DATABASE_URL: the database contains tables of another program. Give Perkwire one of its own: createdb perkwire.\n',
   );
   await clone.drop();
 });

@@ -37,7 +37,7 @@ describe('parseNets', () => {
     '10.0.0.0/-1',
     'fe80::1%eth0/64',
   ])('names the entry that is not a net: %s', (entry) => {
-    expect(() => parseNets(`10.0.0.0/8, ${entry}`)).toThrow(`"${entry}" is not a net`);
+    expect(() => parseNets(`10.0.0.0/8, ${entry}`)).toThrow(`"${entry}" is not a CIDR range`);
   });
 });
 

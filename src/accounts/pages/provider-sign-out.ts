@@ -20,7 +20,7 @@ export function providerSignOut(app: App, services: PageServices, provider: Oidc
       return await provider.readLogoutToken(formOf(request).get('logout_token') ?? '');
     } catch (err) {
       const { code } = err as { code?: string };
-      request.log.warn({ code }, 'a sign-out of the OpenID provider was refused');
+      request.log.warn({ code }, 'back-channel logout rejected');
       return null;
     }
   };

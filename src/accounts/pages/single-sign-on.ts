@@ -53,7 +53,7 @@ export function singleSignOnPages(
       reply.headers(headers);
       return redirect(request, reply, url);
     } catch (err) {
-      request.log.error({ err }, 'the OpenID provider cannot be reached');
+      request.log.error({ err }, 'OpenID provider unreachable');
       return fail(request, reply, 503, t('account.ssoDown'));
     }
   });
@@ -66,7 +66,7 @@ export function singleSignOnPages(
     const hasPublisher = (id: number): boolean => deps.catalog.current().publishers.has(id);
     const account = await accountOf({ pool: deps.pool, now, setting, hasPublisher }, identity);
     if ('refused' in account) {
-      request.log.warn({ reason: account.refused }, 'a single sign-on was refused');
+      request.log.warn({ reason: account.refused }, 'single sign-on rejected');
       return fail(request, reply, 403, t(refusals[account.refused]));
     }
     const idTokenSealed = secretBox.seal(identity.idToken, idTokenContext);
@@ -103,7 +103,7 @@ async function finish(
     return await provider.finish(url.split('?')[1] ?? '', pending);
   } catch (err) {
     const { code, error } = err as { code?: string; error?: string };
-    log.warn({ code, error }, 'a single sign-on could not be verified');
+    log.warn({ code, error }, 'single sign-on verification failed');
     const reason = t(error === 'access_denied' ? 'account.ssoCancelled' : 'account.ssoUnverified');
     return { status: 401, reason };
   }

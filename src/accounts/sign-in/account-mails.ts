@@ -38,7 +38,7 @@ export async function sendMail({ logger }: { logger: Logger }, mailer: Mailer, m
     return true;
   } catch (err) {
     const { code, responseCode } = err as { code?: string; responseCode?: number };
-    logger.error({ code, responseCode }, 'a mail could not be sent');
+    logger.error({ code, responseCode }, 'sending mail failed');
     return false;
   }
 }

@@ -32,7 +32,7 @@ export function createAttempts(deps: AttemptDeps, purpose: Purpose): Attempts {
       // Not awaited, because the response time must not reveal whether the account exists.
       if (lock.startedFor !== null)
         auditLock(deps, email, lock.startedFor).catch((err) =>
-          logger.warn({ err }, 'lockout missing from the audit log'),
+          logger.warn({ err }, 'lockout not written to audit log'),
         );
       return { ok: false, reason: 'locked', minutes: Math.max(1, Math.ceil((lock.untilMs - nowMs) / minuteMs)) };
     },

@@ -28,7 +28,7 @@ export function createPasswordResets(deps: ResetDeps, mailer: Mailer): RequestRe
     const nowMs = now();
     const lock = await lockout.recordAttempt(pool, email, address, nowMs);
     if (lock !== null) return { lockedMinutes: Math.max(1, Math.ceil((lock.untilMs - nowMs) / minuteMs)) };
-    mailReset(deps, mailer, email).catch((err) => logger.error({ err }, 'a password reset failed'));
+    mailReset(deps, mailer, email).catch((err) => logger.error({ err }, 'password reset failed'));
     return null;
   };
 }

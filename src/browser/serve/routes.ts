@@ -46,7 +46,7 @@ const schema = { hide: true };
 export async function sdkRoutes(app: App, { config, logger }: { config: Config; logger: Logger }): Promise<void> {
   for (const { name, plainUrls, redirectTo } of scripts) {
     const script = await loadScript(name, config.publicUrl);
-    if (script === null) logger.warn({ script: name }, 'a browser script is not built; run npm run build:sdk');
+    if (script === null) logger.warn({ script: name }, 'browser script not built; run npm run build:sdk');
     for (const url of plainUrls)
       app.get(url, { schema }, async (request, reply) => sendFile(request, reply, script, plainCaching));
     app.get<{ Params: { hash: string } }>(

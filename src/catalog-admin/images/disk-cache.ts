@@ -32,7 +32,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
     await mkdir(folder, { recursive: true });
     for (const { name, size } of await filesOf(folder)) sizes.set(name, Math.max(size, 1));
   } catch (err) {
-    logger.warn({ err }, 'made pictures cannot be kept on disk');
+    logger.warn({ err }, 'disk cache of images unavailable');
     return null;
   }
   return {
@@ -48,7 +48,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
         await writeWhole(pathOf(folder, name), bytes, { durable: false });
         sizes.set(name, bytes.length);
       } catch (err) {
-        logger.debug({ err }, 'a made picture could not be kept on disk');
+        logger.debug({ err }, 'writing image to disk cache failed');
       }
     },
   };

@@ -225,7 +225,7 @@ export function createStateWriter({
         if (!(await touchState(pool, id, nowMs))) await insertState(pool, id, await pack(), nowMs);
       } catch (err) {
         dueMs.set(id, nowMs + retryMs);
-        logger.debug({ err, id }, 'a decision state could not be stored yet');
+        logger.debug({ err, id }, 'storing decision state failed');
       } finally {
         waitingOffers -= offers;
       }

@@ -258,7 +258,7 @@ function createLateAnswers(
       const late = committed.filter(({ pending, session }) => pending.expired && session.offers.length > 0);
       if (late.length === 0) return;
       Promise.all(late.map(({ session }) => emptying.add(session.id))).catch((err) =>
-        logger.warn({ err }, 'sessions answered empty on their deadline still have offers'),
+        logger.warn({ err }, 'emptying sessions that missed their deadline failed'),
       );
     },
     drain: emptying.drain,

@@ -122,31 +122,31 @@ export function createBatchMeters(registry: Registry): BatchMeters {
   const common = { labelNames: ['batch'] as const, registers: [registry] };
   const items = new Histogram({
     name: 'perkwire_batch_items',
-    help: 'Writes that share a transaction.',
+    help: 'Number of writes per transaction.',
     buckets: itemBuckets,
     ...common,
   });
   const wait = new Histogram({
     name: 'perkwire_batch_wait_seconds',
-    help: 'Time that the first write of a batch waited for its transaction to start.',
+    help: 'Time in seconds that the first write of a batch waited for its transaction.',
     buckets: waitBucketsS,
     ...common,
   });
   const commit = new Histogram({
     name: 'perkwire_batch_commit_seconds',
-    help: 'Time from the start of a batch to its commit.',
+    help: 'Time in seconds from the start of a batch to its commit.',
     buckets: commitBucketsS,
     ...common,
   });
   const failures = registerCounts(registry, {
     name: 'perkwire_batch_failures_total',
-    help: 'Batches that were not committed. The writes of one that failed for its data are written one by one.',
+    help: 'Number of failed batches. If a batch fails because of its data, its writes are retried one by one.',
     labelNames: ['batch'],
   });
   const waiting = new Map<string, () => number>();
   new Gauge({
     name: 'perkwire_batch_waiting',
-    help: 'Writes that wait for a transaction.',
+    help: 'Number of writes that wait for a transaction.',
     ...common,
     collect() {
       for (const [batch, read] of waiting) this.set({ batch }, read());

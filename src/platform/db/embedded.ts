@@ -14,7 +14,7 @@ export type EmbeddedDatabases = {
   /** Whether a folder contains a database. */
   isIn: (dataDir: string) => boolean;
   /** Starts the database of a folder, or attaches to its running server. */
-  start: (options: { dataDir: string; log?: (line: string) => void }) => Promise<EmbeddedDatabase>;
+  start: (options: { dataDir: string; log?: (details: object, message: string) => void }) => Promise<EmbeddedDatabase>;
   /**
    * Restarts the server whenever it stops.
    * @returns a function that ends the supervision

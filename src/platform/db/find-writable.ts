@@ -25,7 +25,7 @@ export class ReadOnlyError extends Error {
   /** SQLSTATE read_only_sql_transaction. */
   readonly code = '25006';
   constructor() {
-    super('the server is read-only: a standby, or set so');
+    super('the server is read-only');
   }
 }
 

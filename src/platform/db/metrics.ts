@@ -13,7 +13,7 @@ export function registerDatabaseMetrics(
   const poolEntries = Object.entries(pools);
   new Gauge({
     name: 'perkwire_database_up',
-    help: 'Whether this process holds the database for able to commit; while it is 0, requests get 503.',
+    help: 'Whether the database can commit, as seen by this process (1 or 0). Requests get 503 while it is 0.',
     registers,
     aggregator: 'min',
     collect() {
@@ -22,7 +22,7 @@ export function registerDatabaseMetrics(
   });
   new Gauge({
     name: 'perkwire_database_clock_skew_seconds',
-    help: 'By how much the clock of this machine is off that of the database, at least.',
+    help: 'Minimum difference in seconds between the clocks of this host and the database.',
     registers,
     aggregator: 'max',
     collect() {
@@ -31,7 +31,7 @@ export function registerDatabaseMetrics(
   });
   new Gauge({
     name: 'perkwire_database_connections',
-    help: 'Open connections, by pool and by whether they are in use.',
+    help: 'Number of open database connections, by pool and state.',
     labelNames: ['pool', 'state'],
     registers,
     collect() {
@@ -43,7 +43,7 @@ export function registerDatabaseMetrics(
   });
   new Gauge({
     name: 'perkwire_database_connections_limit',
-    help: 'Connections that a pool opens at most.',
+    help: 'Maximum number of database connections of a pool.',
     labelNames: ['pool'],
     registers,
     collect() {
@@ -52,7 +52,7 @@ export function registerDatabaseMetrics(
   });
   new Gauge({
     name: 'perkwire_database_waiting',
-    help: 'Statements that wait for a free connection.',
+    help: 'Number of statements that wait for a free database connection.',
     labelNames: ['pool'],
     registers,
     collect() {

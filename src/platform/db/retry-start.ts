@@ -41,7 +41,7 @@ export async function retryStart<T>(step: () => Promise<T>, options: Options = {
 
 function unavailable(err: Error & { code?: string }, limitMs: number): StartupError {
   return new StartupError(
-    `DATABASE_URL: the database answered at first, and then was not available for ${limitMs / 1000} s ` +
-      `(${err.message || err.code}). Look into its log.`,
+    `DATABASE_URL: the database responded at first, and then was unavailable for ${limitMs / 1000} s ` +
+      `(${err.message || err.code}). Check its log.`,
   );
 }

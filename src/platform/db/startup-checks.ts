@@ -46,12 +46,12 @@ async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Wr
 function unreachable(err: Error, urls: readonly string[], limitMs: number): StartupError {
   if (err instanceof ReadOnlyError)
     return new StartupError(
-      'DATABASE_URL: the database is read-only, a standby or set so. List the primary too, as in ' +
-        'postgres://a:5432,b:5432/perkwire, or end default_transaction_read_only.',
+      'DATABASE_URL: the database is read-only. If it is a standby, also list the primary, such as ' +
+        'postgres://a:5432,b:5432/perkwire. Otherwise switch off default_transaction_read_only.',
     );
   const reason = err.message || (err as { code?: string }).code;
   return new StartupError(
-    `DATABASE_URL: no database answered at ${urls.map(placeOf).join(', ')} within ${limitMs / 1000} s (${reason}). ` +
+    `DATABASE_URL: no database responded at ${urls.map(placeOf).join(', ')} within ${limitMs / 1000} s (${reason}). ` +
       'Start it, or correct the URL.',
   );
 }
@@ -63,14 +63,14 @@ async function checkServer(connection: Connection): Promise<void> {
   );
   const [server] = rows;
   if (server === undefined || !server.version.startsWith('PostgreSQL '))
-    throw new StartupError('DATABASE_URL: this is no PostgreSQL. Use PostgreSQL 14 or newer.');
+    throw new StartupError('DATABASE_URL: this is not PostgreSQL. Use PostgreSQL 14 or newer.');
   const major = Math.floor(server.number / 10_000);
   if (major < oldestVersion)
     throw new StartupError(`DATABASE_URL: PostgreSQL ${major} is too old. Use PostgreSQL ${oldestVersion} or newer.`);
   if (server.commit !== 'on' && server.commit !== 'remote_apply')
     throw new StartupError(
-      `DATABASE_URL: synchronous_commit stays ${server.commit} although it was set to on, so that answered writes ` +
-        'could be lost. Connect to PostgreSQL itself, or by a pooler in session mode.',
+      `DATABASE_URL: synchronous_commit stays ${server.commit} although it was set to on, so acknowledged writes ` +
+        'could be lost. Connect to PostgreSQL directly, or through a pooler in session mode.',
     );
 }
 
@@ -91,7 +91,7 @@ async function checkSchema(connection: Connection, options: SchemaOptions): Prom
   if (schema === undefined || schema.tables === 0) return;
   if (!schema.ours)
     throw new StartupError(
-      'DATABASE_URL: the database holds tables of another program. Give Perkwire one of its own: createdb perkwire.',
+      'DATABASE_URL: the database contains tables of another program. Create one for Perkwire: createdb perkwire.',
     );
   await checkAppliedMigrations(connection, options);
 }
@@ -114,8 +114,8 @@ async function checkPooling(first: Connection, url: string): Promise<void> {
     await second.query('rollback');
     if (before === other || before !== after)
       throw new StartupError(
-        'DATABASE_URL: this is a pooler in transaction mode, in which settings, locks and notifications are lost. ' +
-          'Set its pool_mode to session, or connect to PostgreSQL itself.',
+        'DATABASE_URL: this is a pooler in transaction mode, which loses settings, locks and notifications. ' +
+          'Set its pool_mode to session, or connect to PostgreSQL directly.',
       );
   } finally {
     second.destroy();

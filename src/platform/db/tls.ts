@@ -56,8 +56,8 @@ function encryption(mode: Mode, params: ReadonlyMap<string, string>, place: stri
     return { ...client, rejectUnauthorized: false };
   if (root === undefined)
     throw new StartupError(
-      `DATABASE_URL: sslmode=${mode} needs the certificate of the authority that signed the server's: ` +
-        `sslrootcert=/path/ca.crt, or sslrootcert=system for one that everybody trusts.`,
+      `DATABASE_URL: sslmode=${mode} requires the certificate of the authority that signed the server's certificate: ` +
+        `sslrootcert=/path/ca.crt, or sslrootcert=system for a public authority.`,
     );
   const ca = root === 'system' ? [...rootCertificates] : read('sslrootcert', root);
   const checksName = mode === 'verify-full' || root === 'system';
@@ -105,7 +105,7 @@ const lacksTls = ({ message }: Error): boolean => message.startsWith('The server
  */
 export function tlsProblem(err: Error & { code?: string }): string | null {
   if (lacksTls(err))
-    return 'the server does not offer TLS, which sslmode asks for. Switch it on (ssl = on), or use sslmode=prefer';
+    return 'the server does not support TLS, which sslmode requires. Enable it (ssl = on), or use sslmode=prefer';
   if (!/^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/.test(err.code ?? '')) return null;
-  return `the server's certificate is not accepted: ${err.message}. Name the authority that signed it with sslrootcert`;
+  return `the server's certificate is not trusted: ${err.message}. Set sslrootcert to the authority that signed it`;
 }

@@ -95,7 +95,10 @@ export type FailureDeps = {
 export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
   const error = toAppError(err);
   if (hasLeft(request, err)) {
-    logger.debug({ method: request.method, url: loggedUrl(request.url), requestId: request.id }, 'the client has left');
+    logger.debug(
+      { method: request.method, url: loggedUrl(request.url), requestId: request.id },
+      'client closed the connection',
+    );
     return new AppError('client_closed');
   }
   const answered = limitedCodes.has(error.code) ? (failures.charge(request.ip) ?? error) : error;

@@ -70,7 +70,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
       try {
         note();
       } catch (err) {
-        logger.error({ err }, 'a request could not be noted');
+        logger.error({ err }, 'recording request failed');
       }
     }
 

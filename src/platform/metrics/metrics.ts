@@ -30,14 +30,14 @@ export function createMetrics({ isShown, pageOf = ownPage }: MetricsOptions): Me
   const registry = new Registry();
   const requests = new Histogram({
     name: 'perkwire_http_request_duration_seconds',
-    help: 'Requests answered, by route and class of status.',
+    help: 'Duration of HTTP requests in seconds, by route and status class.',
     labelNames: ['route', 'status'],
     buckets: requestBucketsS,
     registers: [registry],
   });
   new Gauge({
     name: 'perkwire_build_info',
-    help: 'Always 1; the label names the running release.',
+    help: 'Always 1. The label contains the running release.',
     labelNames: ['version'],
     registers: [registry],
     aggregator: 'max',

@@ -82,8 +82,8 @@ export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey
   const wrongOne = Object.entries(tokenKeyMarks(keys)).find(([id, mark]) => (storedMarks[id] ?? mark) !== mark);
   if (wrongOne === undefined) return null;
   return (
-    `TOKEN_KEYS: the secret with the id ${wrongOne[0]} is not the one that this database was first used with. Set it ` +
-    'to that one, or give a new secret an id that was never used, or DATABASE_URL to the database that belongs to it.'
+    `TOKEN_KEYS: the secret with the id ${wrongOne[0]} does not match the secret that this database was first used ` +
+    'with. Set it to that secret, give a new secret an unused id, or set DATABASE_URL to the matching database.'
   );
 }
 
@@ -107,8 +107,8 @@ function problemOf(box: SecretBox, canary: Buffer, marks: readonly string[]): st
 const markOf = (pepper: string): string => createHmac('sha256', pepper).update(context).digest('base64');
 
 const wrong = (name: string): string =>
-  `${name} is not the one that this database was first used with. Set it to that one, or DATABASE_URL to the ` +
-  'database that belongs to it.';
+  `${name} does not match the value that this database was first used with. Set it to that value, or set ` +
+  'DATABASE_URL to the matching database.';
 
 function openOrNull(box: SecretBox, sealed: Buffer): string | null {
   try {

@@ -48,11 +48,11 @@ export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Pro
       if (!isMoneyComplete) await completeMoney(pool, now());
       isMoneyComplete = true;
       // Without summaries rollups are correct, but read more.
-      await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'ranges could not be summarised'));
+      await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'summarising ranges failed'));
       const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
       const tookMs = performance.now() - startMs;
       adaptTransactions(state, tookMs, complete);
-      if (tookMs > slowMs) logger.debug({ events, tookMs: Math.round(tookMs) }, 'rollup took long');
+      if (tookMs > slowMs) logger.debug({ events, tookMs: Math.round(tookMs) }, 'rollup was slow');
       if (!complete) return 0;
       return (await rebucketStep(pool, state, now())) ? 0 : pauseAfter(tookMs);
     } catch (err) {

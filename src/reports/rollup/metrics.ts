@@ -42,7 +42,7 @@ export async function rollupLagMs(executor: Executor, nowMs: number): Promise<nu
 export function registerRollupMetrics(registry: Registry, pool: pg.Pool, now: () => number): void {
   registerGauge(registry, {
     name: 'perkwire_rollup_lag_seconds',
-    help: 'Age of the oldest event that reports do not count yet; 0: they count all.',
+    help: 'Age in seconds of the oldest event that reports do not include yet. 0 if they include all events.',
     read: async () => {
       const lagMs = await transaction(pool, (executor) => rollupLagMs(executor, now()));
       return [{ value: lagMs / 1000 }];

@@ -41,7 +41,7 @@ export async function runPrimary(
   });
   parts.add('processes', supervisor.stop);
   const outcome = await supervisor.start();
-  if (outcome === 'ready') logger.info({ processes: config.processes, port: config.port }, 'all processes are ready');
+  if (outcome === 'ready') logger.info({ processes: config.processes, port: config.port }, 'all processes ready');
   await supervisor.gaveUp;
 }
 
@@ -66,7 +66,7 @@ async function startSupervisedDatabase(
     servers: createServers(database.url),
     commitTimeoutMs: config.commitTimeoutMs,
     now: Date.now,
-    onChange: (up) => logger.debug({ up }, 'the embedded database changed'),
+    onChange: (up) => logger.debug({ up }, 'embedded database state changed'),
   });
   parts.add('health of the embedded database', dbHealth.stop);
   parts.add('supervision of the embedded database', embedded.supervise(database, { dbHealth, logger }));

@@ -67,7 +67,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
     void child.ended.then(async (end) => {
       if (stopping || place.child !== child) return;
       place.child = null;
-      logger.error({ pid: child.pid, roles: child.assignment.roles, ...end }, 'a process ended and is replaced');
+      logger.error({ pid: child.pid, roles: child.assignment.roles, ...end }, 'process exited; starting replacement');
       place.earlyDeaths = !end.served || end.livedMs < earlyDeathMs ? place.earlyDeaths + 1 : 0;
       if (place.earlyDeaths >= maxEarlyDeaths) return giveUp(diesAtOnce(place));
       if (place.earlyDeaths > 0) await sleep(firstPauseMs * 2 ** (place.earlyDeaths - 1));
@@ -95,11 +95,11 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
     for (const place of places) {
       if (stopping) return;
       if (!(await replace(place))) {
-        if (!stopping) logger.error({}, 'a new process could not start: those before it stay');
+        if (!stopping) logger.error({}, 'new process failed to start; keeping the old processes');
         return;
       }
     }
-    logger.info({ processes: places.length }, 'all processes were replaced');
+    logger.info({ processes: places.length }, 'all processes replaced');
   }
 
   return {

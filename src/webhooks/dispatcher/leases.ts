@@ -150,7 +150,7 @@ async function connect(state: State): Promise<void> {
     state.timer = setTimeout(sweep, sweepMs, state);
     state.onWork();
   } catch (err) {
-    state.logger.debug({ err }, 'dispatcher not connected');
+    state.logger.debug({ err }, 'dispatcher connection failed');
     disconnected(state, client);
   }
 }
@@ -176,12 +176,12 @@ async function sweep(state: State): Promise<void> {
     state.suspects = new Set(missing);
     if (dead.length > 0) {
       const freed = await freeLeases(client, dead);
-      logger.warn({ dead, freed }, 'leases of dead workers were freed');
+      logger.warn({ dead, freed }, 'leases of dead workers released');
       state.onWork();
     }
     if (state.client === client && !state.isStopped) state.timer = setTimeout(sweep, sweepMs, state);
   } catch (err) {
-    logger.debug({ err }, 'dead workers not checked');
+    logger.debug({ err }, 'checking for dead workers failed');
     disconnected(state, client);
   }
 }

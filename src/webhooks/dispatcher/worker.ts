@@ -94,7 +94,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     reportSettlement({ meter, logger }, settlement, result);
     if (result !== 'written') return;
     if (disables !== null)
-      parkDisabled(pool).catch((err) => logger.debug({ err }, 'deliveries of a disabled endpoint not parked'));
+      parkDisabled(pool).catch((err) => logger.debug({ err }, 'holding deliveries of disabled endpoint failed'));
     if (outcome === 'retry') retryTimers.set(claimed.endpointId, settlement.delayMs);
   }
 
@@ -152,7 +152,7 @@ type PollTools = {
 function poll(workerId: number, { pool, logger, leases, loop }: PollTools): void {
   const ending = leases.takeEnding();
   if (ending.length > 0)
-    renewLeases(pool, workerId, ending).catch((err) => logger.debug({ err }, 'leases not renewed'));
+    renewLeases(pool, workerId, ending).catch((err) => logger.debug({ err }, 'renewing leases failed'));
   loop.scan();
 }
 

@@ -226,7 +226,7 @@ test('a request is answered, refused ones too, where what is noted of it fails',
   expect((await requestOver(app, { url: '/direct/noted' })).body).toBe('answered');
   expect((await requestOver(app, { url: '/direct/noted?fail=1' })).statusCode).toBe(400);
   logger.flush();
-  const failures = lines.filter(({ msg }) => msg === 'a request could not be noted');
+  const failures = lines.filter(({ msg }) => msg === 'recording request failed');
   expect(failures.reduce((sum, { repeated = 1 }) => sum + Number(repeated), 0)).toBe(3);
 });
 

@@ -38,8 +38,8 @@ test('during an outage of the database calls end and are not repeated; deliverie
   release();
   const waiting = await enqueueDelivery(t, endpoint);
   const timesLogged = (text: string): number => logs.filter(({ msg }) => msg === text).length;
-  await expect.poll(() => timesLogged('settlements not written yet')).toBeGreaterThan(1);
-  await expect.poll(() => timesLogged('dispatcher not connected')).toBeGreaterThan(3);
+  await expect.poll(() => timesLogged('writing settlements failed; will retry')).toBeGreaterThan(1);
+  await expect.poll(() => timesLogged('dispatcher connection failed')).toBeGreaterThan(3);
   expect(await deliveryOf(t, inFlight)).toMatchObject({ status: 'pending', leased: true });
   expect(hook.taken).toHaveLength(1);
 

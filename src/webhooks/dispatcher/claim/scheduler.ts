@@ -209,7 +209,7 @@ export function createClaimLoop({ pool, scheduler, leases, claimant, start, logg
       state.isWanted = false;
       await claimOnce(by).catch((err) => {
         state.isUncertain = state.scanRequested = true;
-        logger.debug({ err }, 'a claim failed'); // the next poll claims again
+        logger.debug({ err }, 'claiming deliveries failed'); // the next poll claims again
       });
     }
     state.running = null;

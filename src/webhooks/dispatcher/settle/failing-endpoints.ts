@@ -54,7 +54,7 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
 export async function runFailingEndpointCheck({ pool, logger }: { pool: Executor; logger: Logger }): Promise<void> {
   const { disabled, warned } = await checkFailingEndpoints(pool);
   if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints disabled after days of failures');
-  if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints have failed for a day');
+  if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints failing for a day');
 }
 
 /** SQL that raises an event for each disabled endpoint (rows of `disabled`: id, disabled_reason, …). */

@@ -26,7 +26,7 @@ export async function recordSettlements(
   const written = await settle(pool, settlements);
   onWritten(written);
   const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {
-    logger.warn({ err }, 'endpoint health not written');
+    logger.warn({ err }, 'writing endpoint health failed');
     return [];
   });
   for (const { endpointId, openUntil } of opened) {
@@ -47,10 +47,10 @@ export function reportSettlement(
   if (result === 'lost') meter.leaseLost();
   const { deliveryId, generation, endpointId, publisherId } = claimed;
   const details = { deliveryId, generation, endpointId, publisherId, outcome, attempts, status, errorClass };
-  if (result === 'lost') logger.warn(details, 'lease lost before the call ended');
-  else if (result === 'late') logger.error(details, 'outcome not written in time');
-  else if (outcome === 'delivered' || outcome === 'retry') logger.debug(details, 'attempt ended');
-  else logger.warn(details, 'delivery failed');
+  if (result === 'lost') logger.warn(details, 'lease lost before webhook call finished');
+  else if (result === 'late') logger.error(details, 'webhook outcome not written in time');
+  else if (outcome === 'delivered' || outcome === 'retry') logger.debug(details, 'webhook attempt finished');
+  else logger.warn(details, 'webhook delivery failed');
 }
 
 /** Maximum number of settlements per statement. */
@@ -103,7 +103,7 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
       for (const settlement of settlements) onDone(settlement, written.has(settlement) ? 'written' : 'lost');
       return [];
     } catch (err) {
-      logger.debug({ err, count: batch.length }, 'settlements not written yet');
+      logger.debug({ err, count: batch.length }, 'writing settlements failed; will retry');
       if (isDatabaseUnavailable(err))
         return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
       if (batch.length === 1) return batch;
