@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import type { App } from '../../platform/http/app.ts';
+import { version } from '../../platform/version.ts';
 import { guidesPath } from '../guides/guides.ts';
 import { nameComponents } from './components.ts';
 import { addExamples, readExamples } from './examples.ts';
@@ -7,9 +8,9 @@ import { tags } from './tags.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
-Every error answer has the form of the schema **Error**. The examples are for the demo (\`npm start\`): there,
-sessions, tokens and deliveries in them are the latest that it has, and the key is filled in. A parameter of a list
-that is named like a field keeps the rows that have its value. The [guides](/docs/guides) say more.`;
+Every error response has the schema **Error**. The examples work with the demo (\`npm start\`), which fills in its key
+and its latest sessions, tokens and deliveries. In lists, a parameter with the name of a field filters by its value.
+See also the [guides](/docs/guides).`;
 
 const license = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
 
@@ -43,7 +44,7 @@ export async function describeApi(app: App, publicUrl: string, webhooks: Record<
       // The types of OpenAPI 3.0 and 3.1 are a union, and webhooks fit neither.
       ...({ webhooks } as object),
       openapi: '3.1.0',
-      info: { title: 'Perkwire', version: '1.0.0', description, contact, license },
+      info: { title: 'Perkwire', version, description, contact, license },
       servers: [{ url: publicUrl }],
       security: [{ bearer: [] }, { apiKey: [] }],
       tags: [...tags],
