@@ -144,7 +144,7 @@ describe('the response', () => {
     answer = { ...answer, status: 401, body: '{"error":{"code":"unknown_key","message":"The API key is unknown."}}' };
     const err = await failure();
     expect(err).toMatchObject({ statusCode: 401, code: 'unknown_key' });
-    expect((err as Error).message).toBe('The server answered with status 401: The API key is unknown.');
+    expect((err as Error).message).toBe('The server responded with status 401: The API key is unknown.');
   });
 
   test.each(['', '[]', 'null', '"text"', '<html>', '{"data":'])(
@@ -182,7 +182,7 @@ describe('a connection error', () => {
     const silent = await startServer(begin);
     const err = await failure({ baseUrl: silent.url, timeoutMs: 80 }).finally(silent.close);
     expect(err).toBeInstanceOf(ConnectionError);
-    expect(err).toMatchObject({ cause: { message: 'No whole answer within 80 ms.' } });
+    expect(err).toMatchObject({ cause: { message: 'No complete response within 80 ms.' } });
   });
 
   test('closes a request that timed out', async () => {

@@ -61,7 +61,7 @@ export type OfferSettings = {
   enable_usp: boolean;
   usp_all_offers_checked: boolean;
   enable_wallet: boolean;
-  /** Old name of `enable_wallet`. */
+  /** @deprecated Alias of `enable_wallet`. */
   enable_perkswallet: boolean;
   enable_offerwall: boolean;
   open_offerwall: boolean;

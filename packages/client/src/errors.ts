@@ -22,7 +22,7 @@ export class ServerError extends Error {
   readonly code: string | null;
 
   constructor(statusCode: number, code: string | null, reason: string) {
-    super(`The server answered with status ${statusCode}${reason === '' ? '.' : `: ${reason}`}`);
+    super(`The server responded with status ${statusCode}${reason === '' ? '.' : `: ${reason}`}`);
     this.name = 'ServerError';
     this.statusCode = statusCode;
     this.code = code;

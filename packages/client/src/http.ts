@@ -43,7 +43,7 @@ export async function exchange(
   const timedOut = new Promise<never>((_, reject) => {
     // Also rejects itself, because not every fetch implementation honors the signal.
     timer = setTimeout(() => {
-      reject(new Error(`No whole answer within ${timeoutMs} ms.`));
+      reject(new Error(`No complete response within ${timeoutMs} ms.`));
       controller.abort();
     }, timeoutMs);
   });

@@ -37,7 +37,7 @@ export type ExperimentArm = { key: string; arm: string };
 export type Offer = {
   id: number;
   campaign_id: number;
-  /** BCP 47 tag of its texts. */
+  /** BCP 47 tag of the texts. */
   language: string;
   title: string;
   advertiser_name: string;
@@ -72,11 +72,11 @@ export type Offer = {
   loyalty_requirements: string;
   tags: string[];
   campaign: OfferCampaign;
-  /** Old name of `is_loyalty`. */
+  /** @deprecated Alias of `is_loyalty`. */
   is_loyaltyboost: boolean;
-  /** Old name of `loyalty_requirements`. */
+  /** @deprecated Alias of `loyalty_requirements`. */
   loyaltyboost_requirements: string;
-  /** Old name of `wallet_enabled`. */
+  /** @deprecated Alias of `wallet_enabled`. */
   perkswallet_enabled: boolean;
   /** Shared code of all users; individual codes are issued with the wrap. */
   coupon?: Coupon;
@@ -113,6 +113,6 @@ export type Creative = {
   /** Ratio of width to height. */
   aspect_ratio: number;
   creative_type: 'icon_image' | 'offer_image' | 'hero_image';
-  /** Id of the user who uploaded it. */
+  /** Id of the user who uploaded the image. */
   user_id: number;
 };

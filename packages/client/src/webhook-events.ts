@@ -34,11 +34,11 @@ export type SelectedCampaign = {
   useraction_cta: string | null;
   useraction_url: string | null;
   campaign: OfferCampaign;
-  /** Old name of `is_loyalty`. */
+  /** @deprecated Alias of `is_loyalty`. */
   is_loyaltyboost: boolean;
-  /** Old name of `loyalty_requirements`. */
+  /** @deprecated Alias of `loyalty_requirements`. */
   loyaltyboost_requirements: { text?: string };
-  /** Old name of `wallet_enabled`. */
+  /** @deprecated Alias of `wallet_enabled`. */
   perkswallet_enabled: boolean;
   /** Only for offers with codes; null if none was left. */
   coupon?: Coupon | null;

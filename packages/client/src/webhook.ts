@@ -97,7 +97,7 @@ function typeOf(payload: Record<string, unknown>): WebhookType {
   // Check first, because the `event` of a conversion is text of the advertiser.
   if (typeof payload.conversion_id === 'string') return 'conversion';
   if (typeof payload.event === 'string' && namedEvents.has(payload.event)) return payload.event as WebhookType;
-  throw new WebhookVerificationError('unknown_event', 'The event is not known to this version of the package.');
+  throw new WebhookVerificationError('unknown_event', 'This version of the package does not know the event.');
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string {
@@ -120,7 +120,7 @@ function checkedTimestamp(text: string, nowS: number, toleranceS: number): numbe
   // Negated, so that a tolerance that is not a number accepts nothing.
   if (!(nowS - timestampS <= toleranceS)) throw new WebhookVerificationError('too_old', 'The webhook is too old.');
   if (!(timestampS - nowS <= toleranceS))
-    throw new WebhookVerificationError('too_new', 'webhook-timestamp is in the future: compare the clocks.');
+    throw new WebhookVerificationError('too_new', 'webhook-timestamp is in the future. Check the clocks.');
   return timestampS;
 }
 
@@ -154,7 +154,7 @@ function equalInConstantTime(actual: string, expected: string): boolean {
 function bytesOf(body: VerifyWebhookOptions['body']): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   if (body instanceof Uint8Array || body instanceof ArrayBuffer) return new Uint8Array(body);
-  throw new InvalidParameterError('body', 'must be the text or the bytes as they came, not a parsed object');
+  throw new InvalidParameterError('body', 'must be the received text or bytes, not a parsed object');
 }
 
 function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {

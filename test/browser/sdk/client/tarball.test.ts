@@ -15,7 +15,8 @@ import { type Stage, startStage } from '../support.ts';
 const run = promisify(execFile);
 const rootFolder = fileURLToPath(new URL('../../../../', import.meta.url));
 const modules = join(rootFolder, 'node_modules');
-const maxPackedBytes = 33_000;
+/** 4 kB of them are the licence. */
+const maxPackedBytes = 37_000;
 
 let stage: Stage;
 /** A Vite app in a folder of its own, with the package installed from its tarball. */
