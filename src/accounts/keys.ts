@@ -204,7 +204,7 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
       post(http, request, reply, async (work) => {
         const { view, secret } = await createKey(keys, work, fieldsOf(request));
         const answer = await rowAnswer(http, keys, work, view, {
-          message: 'Key created. It is shown only now.',
+          message: 'Key created. It is shown only once.',
           status: 201,
         });
         return { ...answer, body: { ...answer.body, data: { ...answer.body.data, key: secret } } };

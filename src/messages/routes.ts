@@ -219,7 +219,7 @@ function retryRoute(app: App, http: ManagementHttp): void {
     const { actor, publisherId } = callOf(request);
     const { id } = request.params;
     await http.management.write(actor, publisherId, (work) => retry(work, id));
-    return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
+    return send(reply, { status: 202, body: { message: 'The message is queued again.' }, headers: {} });
   });
 }
 
@@ -239,7 +239,11 @@ function retryAllRoute(app: App, http: ManagementHttp): void {
   app.post(`${listPath}/retry`, { schema: retrySchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const count = await http.management.write(actor, publisherId, retryAll);
-    return send(reply, { status: 202, body: { message: 'They are sent at once.', data: { count } }, headers: {} });
+    return send(reply, {
+      status: 202,
+      body: { message: 'The messages are queued again.', data: { count } },
+      headers: {},
+    });
   });
 }
 

@@ -168,7 +168,7 @@ export async function privacyUserRoutes(app: App, { auth, management, desk }: Pr
     const { erasures, next } = await management.read(actor, publisherId, ({ executor }) =>
       listErasures(executor, publisherId, { limit: Number(limit), before: cursor }),
     );
-    return { message: 'Erasures.', data: erasures.map(viewOf), next_cursor: next };
+    return { message: 'Erasures found.', data: erasures.map(viewOf), next_cursor: next };
   });
 
   app.get(`${erasurePath}/:id`, { schema: statusSchema, preValidation }, async (request) => {

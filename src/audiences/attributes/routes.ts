@@ -134,7 +134,7 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
       findAttributes(executor, userKeys.allOf(publisherId, id), nowMs),
     );
     if (stored === null) throw new AppError('resource_not_found', { message: 'Nothing is known of this user.' });
-    return { message: 'User found.', data: viewOf(id, stored) };
+    return { message: 'Attributes found.', data: viewOf(id, stored) };
   });
 }
 

@@ -114,7 +114,7 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
         listImports(work.executor, await listId(work, request.params.key), work.nowMs),
       );
       reply.header('cache-control', 'no-store');
-      return { message: 'Imports.', data: imports.map(viewOf) };
+      return { message: 'Imports found.', data: imports.map(viewOf) };
     },
   );
 }

@@ -89,7 +89,7 @@ export async function trafficRoutes(app: App, { http, userKeys }: Members): Prom
         return findTraffic(work.executor, { publisherId, audienceId: id, userKeys, nowMs: work.nowMs });
       });
       reply.header('cache-control', 'no-store');
-      return { message: 'Share of traffic.', data: { key, ...traffic } };
+      return { message: 'Audience traffic found.', data: { key, ...traffic } };
     },
   );
 }

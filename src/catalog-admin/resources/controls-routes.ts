@@ -94,7 +94,7 @@ export function controlsRoutes(
     const { view, warnings, etag } = await http.management.read(actor, publisherId, (work) =>
       getControls(work, request.params.id, find),
     );
-    const body = { message: 'Controls found.', data: view, warnings };
+    const body = { message: 'Block rules found.', data: view, warnings };
     return send(reply, { status: 200, body, headers: { etag } });
   });
 
@@ -124,7 +124,7 @@ export function controlsRoutes(
     if (!mode.dryRun)
       return send(reply, {
         status: 200,
-        body: { message: 'Controls saved.', data: view, warnings },
+        body: { message: 'Block rules saved.', data: view, warnings },
         headers: { etag },
       });
     const publisher = find(view.publisher_id);
@@ -169,7 +169,7 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): 
       rest,
       rules: rules.map(({ by, value, placement, effect }) => ({ by, value, placement, ...changesOf(effect) })),
     };
-    return { message: 'Decisions made again.', data };
+    return { message: 'Cost of block rules estimated.', data };
   });
 }
 

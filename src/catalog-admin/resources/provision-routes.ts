@@ -62,6 +62,6 @@ export function provisionRoutes(app: App, http: ManagementHttp): void {
     const data = await http.management.write(actor, publisherId, (work) =>
       setProvision(work, id, publisher_id, (fieldsOf(request) ?? {}) as Values, match),
     );
-    return send(reply, { status: 200, body: { message: 'Saved.', data }, headers: { etag: etagOf(data) } });
+    return send(reply, { status: 200, body: { message: 'Provision saved.', data }, headers: { etag: etagOf(data) } });
   });
 }

@@ -228,7 +228,7 @@ export function reportRoutes(app: App, { management, auth, userKeyMark }: Experi
     const data = await management.readMoment(actor, publisherId, (work) =>
       reportFor(work, request.params.key, options),
     );
-    return send(reply, { status: 200, body: { message: 'Report of the experiment.', data }, headers: {} });
+    return send(reply, { status: 200, body: { message: 'Experiment report found.', data }, headers: {} });
   });
   const planSchema = {
     operationId: 'planExperiment',
@@ -248,7 +248,7 @@ export function reportRoutes(app: App, { management, auth, userKeyMark }: Experi
       const data = await management.read(actor, publisherId, async (work) =>
         planFor(work, (await getRow(experiments, work, request.params.key)) as ExperimentView, userKeyMark),
       );
-      return send(reply, { status: 200, body: { message: 'Plan of the experiment.', data }, headers: {} });
+      return send(reply, { status: 200, body: { message: 'Experiment plan found.', data }, headers: {} });
     },
   );
 }

@@ -47,7 +47,7 @@ export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void
       const feedback = await read({ body, headers: request.headers }).catch(refuse);
       if (feedback === null) throw new AppError('invalid_signature');
       await applyFeedback(deps, { provider, ...feedback });
-      return reply.header('cache-control', 'no-store').send({ message: 'Taken.' });
+      return reply.header('cache-control', 'no-store').send({ message: 'Reports received.' });
     };
     app.post(`${feedbackPath}/${provider}`, { schema: { hide: true } }, answer);
   }

@@ -35,9 +35,9 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
       <header class="intro">
         <h1>Webhook events</h1>
         <p>
-          What the service sends to your endpoints.
-          <a href="/docs/guides/receiving-webhooks">Receiving webhooks</a> says how to verify and answer it.
-          For programs: <a href="/docs/events.json">the same as JSON</a>.
+          Events that Perkwire sends to your webhook endpoints.
+          <a href="/docs/guides/receiving-webhooks">Receiving webhooks</a> explains how to verify and answer them.
+          This page is also available <a href="/docs/events.json">as JSON</a>.
         </p>
       </header>
       ${events.map((event) => eventSection(event, isDemo))}`,

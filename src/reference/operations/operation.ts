@@ -20,7 +20,7 @@ export const renderOperation = (operation: Described, reader: Reader): Html => h
     <p class="access">${access[operation.scheme ?? 'none']}</p>
     ${['path', 'query', 'header'].map((place) => parameterList(operation, place, reader))}
     ${bodyFields(operation, reader)}
-    <h3>Answers</h3>
+    <h3>Responses</h3>
     <ul class="answers">${operation.answers.map((answer) => answerItem(answer, reader))}</ul>
   </div>
   <div class="beside">
@@ -34,9 +34,9 @@ export const methodLabel = (method: string): Html =>
   html`<span class="method ${method}">${method.toUpperCase()}</span>`;
 
 const access = {
-  bearer: html`Needs an <a href="/docs#keys">API key</a>.`,
-  operator: html`Needs an <a href="/docs#keys">operator’s key</a>.`,
-  none: html`Needs no key.`,
+  bearer: html`Requires an <a href="/docs#keys">API key</a>.`,
+  operator: html`Requires an <a href="/docs#keys">operator’s key</a>.`,
+  none: html`Requires no key.`,
 };
 
 const placeNames: Record<string, string> = { path: 'Path', query: 'Query', header: 'Headers' };
@@ -85,7 +85,7 @@ function exampleAnswer({ answers }: Described, { isDemo }: Reader): Html {
   const text = JSON.stringify(success.example, null, 2);
   return html`
     <div class="example">
-      <p class="language">Answer ${success.status}</p>
+      <p class="language">Response ${success.status}</p>
       ${trusted(renderCode(text, 'json', isDemo))}
     </div>`;
 }

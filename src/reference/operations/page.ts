@@ -17,7 +17,7 @@ export function renderReferenceHome({ reader, assets }: Parts): string {
     <article>
       <h1>API reference</h1>
       ${info.description.split('\n\n').map((text) => html`<p>${inlineText(text)}</p>`)}
-      <p>For programs: <a href="/docs/json">OpenAPI 3.1 as JSON</a>, <a href="/docs/yaml">as YAML</a>.</p>
+      <p>OpenAPI 3.1 description: <a href="/docs/json">JSON</a>, <a href="/docs/yaml">YAML</a>.</p>
       <h2 id="keys">Keys</h2>
       <ul class="fields">${Object.entries(components.securitySchemes).map(
         ([name, { description, in: place }]) => html`
