@@ -26,7 +26,7 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   if (folderStats !== undefined) return existingLocation(folder, folderStats);
   if (moved !== undefined) {
     throw new Error(
-      `The database of ${dataDir} was at ${folder} and is missing. ` +
+      `The database of ${dataDir} is missing. It was in ${folder}. ` +
         `Move it back, or write its new location to ${locationFile(dataDir)}.`,
     );
   }
@@ -54,14 +54,14 @@ export async function recordLocation(
 async function existingLocation(folder: string, stats: Stats): Promise<ClusterLocation> {
   const account = await serverAccount(stats);
   if (account === undefined && process.getuid !== undefined && stats.uid !== process.getuid()) {
-    throw new Error(`The database in ${folder} belongs to user id ${stats.uid}: run as that user or as root`);
+    throw new Error(`The database in ${folder} belongs to user id ${stats.uid}. Run Perkwire as that user or as root`);
   }
   if (account !== undefined && stats.uid === 0)
     await runProgram('chown', ['-R', `${account.uid}:${account.gid}`, folder], undefined);
   if (account !== undefined && !(await canReach(account, folder))) {
     throw new Error(
-      `User id ${account.uid}, which the database in ${folder} belongs to, cannot reach it: ` +
-        'open its parent folders (chmod o+x)',
+      `User id ${account.uid}, which owns the database in ${folder}, cannot access it: ` +
+        'allow access to its parent directories (chmod o+x)',
     );
   }
   return { folder, exists: true, account };

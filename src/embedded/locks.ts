@@ -17,7 +17,7 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
   while (!(await createOnce(file, await ownerLine()))) {
     if (await isStale(file)) await removeStale(file);
     else if (performance.now() > until)
-      throw new Error(`Another process has kept ${file} locked for over ${lockWaitMs / 1000} s`);
+      throw new Error(`Another process has locked ${file} for over ${lockWaitMs / 1000} s`);
     else await sleep(pollMs);
   }
   try {

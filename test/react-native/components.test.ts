@@ -220,7 +220,7 @@ describe('PerkwireOffers', () => {
     );
     await send('ads_found', { offerCount: 2 });
     await send('usp_confirmed', { selected: [4, 'x', 5] });
-    await send('error', { kind: 'server_error', message: 'The service answered 500.' });
+    await send('error', { kind: 'server_error', message: 'The service responded with 500.' });
     await send('closed_ads', { current: 1, total: 2 });
     await act(async () => webView().onMessage({ nativeEvent: { data: 'not JSON' } }));
     expect(called).toEqual([
@@ -228,7 +228,7 @@ describe('PerkwireOffers', () => {
       ['found', 2],
       ['perks', [4, 5]],
       ['event', 'usp_confirmed'],
-      ['error', { kind: 'server_error', message: 'The service answered 500.' }],
+      ['error', { kind: 'server_error', message: 'The service responded with 500.' }],
       ['event', 'error'],
       ['event', 'closed_ads'],
       ['closed'],

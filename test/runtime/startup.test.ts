@@ -36,22 +36,22 @@ test('a suitable database is used', async () => {
 test.each([
   [
     "a newer program's",
-    "The database's schema is newer than this program (it has 9999-future.sql)",
+    'The database schema is newer than this release (it has 9999-future.sql)',
     ["insert into schema_migrations (name, checksum) values ('9999-future.sql', '')"],
   ],
   [
     "another build's",
-    'made by another build of this program: its migration baseline/09-webhooks.sql has the checksum edited',
+    'created by another build of Perkwire: its migration baseline/09-webhooks.sql has the checksum edited',
     ["update schema_migrations set checksum = 'edited', sql_checksum = null where name = 'baseline/09-webhooks.sql'"],
   ],
   [
     "an earlier build's, whose migrations were others,",
-    'made by another build of this program: it has the migration 0072-old-name.sql, which this build does not have',
+    'created by another build of Perkwire: it has the migration 0072-old-name.sql, which this build does not have',
     ["update schema_migrations set name = '0072-old-name.sql' where name like '0072-%'"],
   ],
   [
     "an early build's, without checksums,",
-    'made by another build of this program: its migration baseline/01-platform.sql has the checksum (none)',
+    'created by another build of Perkwire: its migration baseline/01-platform.sql has the checksum (none)',
     ['alter table schema_migrations drop column checksum, drop column sql_checksum'],
   ],
   ["another program's", 'the database contains tables of another program', ['drop table schema_migrations']],

@@ -128,7 +128,7 @@ describe('a filled database of the build before the baseline', () => {
     // 3. Taken back to the build before: its migrations are the same, and its statements still fit.
     const { folder, remove } = await earlierFolder();
     const back = checkAppliedMigrations(database.client, { folder });
-    await expect(back).rejects.toThrow(/schema is newer than this program/);
+    await expect(back).rejects.toThrow(/schema is newer than this release/);
     await checkAppliedMigrations(database.client, { folder, allowNewer: true });
     expect(await migrate(database.url, { folder })).toEqual([]);
     await remove();

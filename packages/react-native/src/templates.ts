@@ -60,14 +60,14 @@ export const checkoutTemplate = `<!doctype html>
       };
     </script>
     <script data-sdk="%%SDK_CDN_URL%%">
-      // An app may leave this address as it is: then the SDK comes from the service.
+      // If the app does not replace this URL, the SDK is loaded from the service.
       (function (page) {
         var service = location.origin;
         var address = page.getAttribute('data-sdk');
         var script = document.createElement('script');
         script.async = false;
         script.src = /^(%|$)/.test(address) ? service + '/launcher.min.js' : address;
-        // The app need not wait for an SDK that is unreachable or blocked, or that its web view is too old for.
+        // Reports at once if the SDK is unreachable or blocked, or if the web view is too old for it.
         script.onload = function () {
           if (!window.Ad) fail('unexpected_error', 'This web view is too old for the SDK.');
         };
@@ -115,7 +115,7 @@ export const prefetchTemplate = `<!doctype html>
     <title>Offers</title>
   </head>
   <body>
-    <!-- For a hidden web view of size 0×0. Loads offers and keeps them for checkout.html; shows nothing. -->
+    <!-- For a hidden web view of size 0×0. Loads offers and stores them for checkout.html. Shows nothing. -->
     <script>
       window.AdUser = {};
       window.AdConfig = {
@@ -127,14 +127,14 @@ export const prefetchTemplate = `<!doctype html>
       };
     </script>
     <script data-sdk="%%SDK_CDN_URL%%">
-      // An app may leave this address as it is: then the SDK comes from the service.
+      // If the app does not replace this URL, the SDK is loaded from the service.
       (function (page) {
         var service = location.origin;
         var address = page.getAttribute('data-sdk');
         var script = document.createElement('script');
         script.async = false;
         script.src = /^(%|$)/.test(address) ? service + '/launcher.min.js' : address;
-        // The app need not wait for an SDK that is unreachable or blocked, or that its web view is too old for.
+        // Reports at once if the SDK is unreachable or blocked, or if the web view is too old for it.
         script.onload = function () {
           if (!window.Ad) fail('unexpected_error', 'This web view is too old for the SDK.');
         };

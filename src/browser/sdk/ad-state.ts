@@ -230,7 +230,7 @@ function openWhenDrawn(ad: AdState, target: string | Element, report = true): vo
   ad.cancelAutoShow = waitForTarget(target, openAgain, () => {
     stopAutoShow(ad);
     releaseSpace(ad);
-    if (report) reportError(ad, new SdkError('render_error', `There is no element ${String(target)}.`));
+    if (report) reportError(ad, new SdkError('render_error', `Element ${String(target)} not found.`));
   });
 }
 

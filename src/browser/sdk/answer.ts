@@ -130,8 +130,8 @@ export function urlOf(value: unknown): string {
 export const strangersIn = (known: object, given: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(given)), ([name, value]) => {
     const base = (known as Fields)[name];
-    if (base === undefined) return [`${path}.${name} is not known.`];
-    if (typeof value !== typeof base) return [`${path}.${name} is not a ${typeof base}.`];
+    if (base === undefined) return [`${path}.${name} is unknown.`];
+    if (typeof value !== typeof base) return [`${path}.${name} must be a ${typeof base}.`];
     return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
   });
 

@@ -72,7 +72,7 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
   const { status, ok, content } = await exchange(url, init);
   if (ok && content !== undefined) return content;
   const reason = ok ? ' without JSON' : reasonOf(content);
-  throw new SdkError('server_error', `The service answered ${status}${reason}.`, status);
+  throw new SdkError('server_error', `The service responded with ${status}${reason}.`, status);
 }
 
 /** `content`: the parsed body; undefined if it is not JSON. */
@@ -83,8 +83,8 @@ async function exchange(url: string, init: RequestInit): Promise<{ status: numbe
     return { status: response.status, ok: response.ok, content: tryCall(() => JSON.parse(text)) };
   } catch (err) {
     const timedOut = err instanceof DOMException && /^(Timeout|Abort)Error$/.test(err.name);
-    if (timedOut) throw new SdkError('connection_error', 'The service did not answer in time.');
-    throw await callError(url, 'connection_error', 'The service cannot be reached.');
+    if (timedOut) throw new SdkError('connection_error', 'The service did not respond in time.');
+    throw await callError(url, 'connection_error', 'The service is unreachable.');
   }
 }
 

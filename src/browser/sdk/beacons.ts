@@ -58,7 +58,7 @@ async function sendOnce(url: string, origin: string): Promise<void> {
     throw await callError(url, 'beacon_error', 'A beacon could not be sent.');
   }
   if (!response.ok && response.type !== 'opaque')
-    throw new SdkError('beacon_error', `A beacon was answered ${response.status}.`, response.status);
+    throw new SdkError('beacon_error', `A beacon failed with ${response.status}.`, response.status);
 }
 
 const withCacheBuster = (url: string): string =>

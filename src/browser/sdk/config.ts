@@ -68,7 +68,7 @@ export function checkConfig(config: AdConfig): { config: AdConfig; problems: str
     const types = Object.keys(memberTypes).includes(name) ? memberTypes[name as keyof AdConfig] : null;
     if (value === undefined || value === null) return false;
     if (types?.includes(typeof value)) return true;
-    problems.push(`AdConfig.${name} ${types === null ? 'is not known' : `is not a ${types.replace(/ /g, ' or ')}`}.`);
+    problems.push(`AdConfig.${name} ${types === null ? 'is unknown' : `must be a ${types.replace(/ /g, ' or ')}`}.`);
     return false;
   });
   return { config: objectOf(entries) as AdConfig, problems };

@@ -18,7 +18,7 @@ export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames):
   const count = replaced.filter((name) => applied.has(name)).length;
   if (count === 0 || count === replaced.length) return;
   throw new StartupError(
-    `The database has ${count} of the ${replaced.length} migrations up to ${replaced.at(-1)}. This build needs all ` +
+    `The database has ${count} of the ${replaced.length} migrations up to ${replaced.at(-1)}. This build requires all ` +
       'of them. Nothing was changed. Start the build of commit ecc0eba0 once with this database (ROLES=migrate), ' +
       'then this build: see "A database from before the baseline" in docs/operations.md.',
   );
@@ -56,7 +56,7 @@ async function describeExpected(client: Executor, migrations: readonly Migration
   await client.query('create schema perkwire_expected').catch((err: { code?: string }) => {
     if (err.code !== '42501') throw err;
     throw new StartupError(
-      'The user of DATABASE_URL may not create a schema, which this build needs once to check the tables. Run ' +
+      'The user in DATABASE_URL cannot create a schema, which this build needs once to check the tables. Run ' +
         '"grant create on database <name> to <user>" as the owner of the database. Nothing was changed.',
     );
   });

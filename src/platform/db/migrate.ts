@@ -100,16 +100,16 @@ export async function checkAppliedMigrations(
   const newer = [...applied.keys()].find((name) => !names.has(name));
   if (newer !== undefined && !allowNewer)
     throw new StartupError(
-      `The database's schema is newer than this program (it has ${newer}). Run the version that wrote it; to go ` +
-        'back by one release, set ALLOW_NEWER_SCHEMA=true; else restore the backup from before the upgrade.',
+      `The database schema is newer than this release (it has ${newer}). Run the release that created it. To go ` +
+        'back by one release, set ALLOW_NEWER_SCHEMA=true. Otherwise restore the backup from before the upgrade.',
     );
 }
 
 /** Hint that keeps the data (docs/operations.md#a-database-of-another-build). */
 const wayOut =
-  'Nothing was changed. Run the build that wrote the database, or a release of Perkwire in place of a checkout with ' +
-  'edited migrations. The section "A database of another build" in docs/operations.md says how to move the data to ' +
-  'this build.';
+  'Nothing was changed. Run the build that created the database, or a release of Perkwire instead of a checkout with ' +
+  'edited migrations. To move the data to this build, see the section "A database of another build" in ' +
+  'docs/operations.md.';
 
 /** Rejects migrations that were changed or removed after they were applied, because the tables are not as expected. */
 function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
@@ -121,13 +121,13 @@ function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
     const accepted = acceptedOf.get(name);
     if (accepted === undefined && name < last)
       throw new StartupError(
-        `The database was made by another build of this program: it has the migration ${name}, which this build ` +
+        `The database was created by another build of Perkwire: it has the migration ${name}, which this build ` +
           `does not have. ${wayOut}`,
       );
     if (accepted !== undefined && !accepted.some((own) => own === checksum || own === sqlChecksum))
       throw new StartupError(
-        `The database was made by another build of this program: its migration ${name} has the checksum ` +
-          `${checksum ?? '(none)'}, that of this build ${accepted[0]}. ${wayOut}`,
+        `The database was created by another build of Perkwire: its migration ${name} has the checksum ` +
+          `${checksum ?? '(none)'} instead of ${accepted[0]}. ${wayOut}`,
       );
   }
   refuseBeforeBaseline(applied, [...replaced.keys()]);

@@ -102,7 +102,7 @@ describe('launcher.perkswall.js', () => {
     const { kind, message } = await until('error');
     expect([kind, message]).toEqual([
       'invalid_parameter',
-      'AdConfig.colour is not known. AdConfig.country is not a string. AdUser is not an object.',
+      'AdConfig.colour is unknown. AdConfig.country must be a string. AdUser is not an object.',
     ]);
     expect(await names()).toEqual(['error', 'ads_found']);
   });

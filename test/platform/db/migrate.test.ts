@@ -143,7 +143,7 @@ describe('a migration', () => {
     await write('0001-a.sql', 'create table a (x bigint)');
     await write('0002-b.sql', 'create table b (x integer)');
     await expect(migrate(database.url, { folder })).rejects.toThrow(
-      /another build of this program: its migration 0001-a\.sql has the checksum .*Nothing was changed\. Run the build/,
+      /another build of Perkwire: its migration 0001-a\.sql has the checksum .*Nothing was changed\. Run the build/,
     );
     expect(await tables(database.url)).toEqual(['a', 'schema_migrations']);
   });

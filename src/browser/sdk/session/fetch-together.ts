@@ -59,7 +59,7 @@ export function fetchTogether(
 /** Converts one placement's part of the response to the response of a separate call. @throws SdkError server_error */
 function entryOf(raw: unknown, index: number): unknown {
   const entry = (raw as { data?: { placements?: unknown[] } }).data?.placements?.[index];
-  if (entry === undefined) throw new SdkError('server_error', 'The response has no such placement.', refusedStatus);
+  if (entry === undefined) throw new SdkError('server_error', 'The response lacks the placement.', refusedStatus);
   return { data: entry };
 }
 

@@ -78,7 +78,7 @@ function reportLink(event: Event, { onLink }: Unit): void {
 function contentOf(template: string | Element): Node {
   if (typeof template === 'string' && template.includes('<')) return parseHtml(template);
   const element = findElement(template);
-  if (!element) throw new SdkError('render_error', 'There is no element AdConfig.template.');
+  if (!element) throw new SdkError('render_error', 'Element AdConfig.template not found.');
   return element instanceof HTMLTemplateElement
     ? document.importNode(element.content, true)
     : parseHtml(element.textContent ?? '');

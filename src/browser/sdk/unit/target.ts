@@ -49,6 +49,6 @@ export function targetOf(config: AdConfig, { settings: { embedded } }: Answer): 
   const target = embeddedOf(config, embedded);
   if (!target) return null;
   const element = findElement(target);
-  if (!element) throw new SdkError('render_error', `There is no element ${String(target)}.`);
+  if (!element) throw new SdkError('render_error', `Element ${String(target)} not found.`);
   return element;
 }

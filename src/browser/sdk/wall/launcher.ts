@@ -40,7 +40,7 @@ async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'bas
   const target = config.containerId ?? config.targetElement;
   if (target && !findElement(target)) await new Promise<void>((resolve) => waitForTarget(target, resolve, resolve));
   const container = findElement(target);
-  if (!container) throw new SdkError('render_error', 'AdConfig.containerId names no element of the page.');
+  if (!container) throw new SdkError('render_error', 'Element AdConfig.containerId not found.');
   const themeId = themeIdOf(config);
   const query = queryOf({ themeId, dev: dev === true ? '1' : dev, country, ...user, accountId, standalone: '0' });
   const host = h('div', { 'data-perkswall': '' });
