@@ -27,7 +27,7 @@ export const auditLog: Resource = {
         'Type of the actor: `key`, `user` or `system`. `system` is an operator command, the webhook dispatcher, ' +
         'or the sign-in process.',
     }),
-    actor_id: orNull(Type.Integer(), { description: 'Id of the key or user, or null for operator commands.' }),
+    actor_id: orNull(Type.Integer(), { description: 'Id of the key or user, or `null` for operator commands.' }),
     actor_label: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
     action: Type.String({
       description:

@@ -55,11 +55,11 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
       }),
       rate_limit_per_s: orNull(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
         default: null,
-        description: 'Rate limit in requests per second, or null for no limit.',
+        description: 'Rate limit in requests per second, or `null` for no limit.',
       }),
       expires_at: orNull(text(40), {
         default: null,
-        description: 'Expiry as an RFC 3339 time, or null if the key never expires.',
+        description: 'Expiry as an RFC 3339 time, or `null` if the key never expires.',
       }),
       ...restrictionFields,
     },
@@ -68,7 +68,7 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   readOnly: {
     hint: Type.String({ description: 'First characters of the key.' }),
     ...stamps,
-    revoked_at: orNull(timestamp(), { description: 'Time when the key was revoked, or null.' }),
+    revoked_at: orNull(timestamp(), { description: 'Time when the key was revoked, or `null`.' }),
     limited_by_keys: Type.Array(Type.Integer(), {
       description: 'Ids of the keys that created this key. Its calls also count against their rate limits.',
     }),
@@ -218,7 +218,7 @@ export const keyAdditions: Additions = {
     last_used_at: orNull(timestamp(), {
       title: 'LastUsedAt',
       description:
-        'Time of the latest call, to the minute and with a delay of up to two minutes; null if the key was never ' +
+        'Time of the latest call, to the minute and with a delay of up to two minutes; `null` if the key was never ' +
         'used. Read-only: not part of the ETag, and ignored in request bodies.',
     }),
   },

@@ -33,7 +33,7 @@ export const audiences: Resource = {
       rule: orNull(ruleSchema, {
         default: null,
         description:
-          'Rule that selects members by their behaviour, updated within seconds. null for a list that you ' +
+          'Rule that selects members by their behaviour, updated within seconds. `null` for a list that you ' +
           'maintain.',
       }),
     },

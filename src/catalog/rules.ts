@@ -97,7 +97,7 @@ const frequencyCap = Type.Object(
     event: orOwnKind(capEvents, 'Event to count.'),
     limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     window_minutes: Type.Union([Type.Integer({ minimum: 1, maximum: maxWindowMinutes }), Type.Null()], {
-      description: 'Length of the rolling window in minutes. null counts all events.',
+      description: 'Length of the rolling window in minutes. `null` counts all events.',
     }),
   },
   { title: 'FrequencyCap', additionalProperties: false },
@@ -191,10 +191,10 @@ const sequenceMatch = Type.Object(
 export const sequenceRule = Type.Object(
   {
     placement: Type.Union([text(128), Type.Null()], {
-      description: 'Placement that the rule applies to, or null for all placements.',
+      description: 'Placement that the rule applies to, or `null` for all placements.',
     }),
     positions: Type.Union([Type.Array(Type.Integer({ minimum: 1, maximum: 10 }), { maxItems: 10 }), Type.Null()], {
-      description: 'Positions that the rule applies to, or null for all positions.',
+      description: 'Positions that the rule applies to, or `null` for all positions.',
     }),
     effect: literals(
       ['allow', 'deny'],

@@ -14,7 +14,7 @@ export const codeSchema = Type.Object(
 
 /** The same for a user without a code. */
 export const couponSchema = Type.Union([codeSchema, Type.Null()], {
-  description: 'Coupon of an offer with codes. null if no code was left for the user.',
+  description: 'Coupon of an offer with codes. `null` if no code was left for the user.',
 });
 
 /** A user's code in responses and webhooks; null if the offer has codes, but none was left. */

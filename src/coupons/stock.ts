@@ -17,12 +17,12 @@ export const stockView = Type.Object(
       description: 'Number of codes that the advertiser reported as cancelled. They are not given to other users.',
     }),
     hours_left: Type.Union([Type.Number(), Type.Null()], {
-      description: "Time in hours for which the codes last at today's rate, or null if no code was given today.",
+      description: "Time in hours for which the codes last at today's rate, or `null` if no code was given today.",
     }),
     low: Type.Boolean({ description: 'Whether the stock is below a threshold of the pool.' }),
     expired: Type.Boolean({ description: 'Whether the pool has expired. An expired pool gives no codes.' }),
     loading: Type.Union([Type.Object({ received: Type.Integer(), total: Type.Integer() }), Type.Null()], {
-      description: 'Progress of an upload: number of lines that were read. null if no upload is running.',
+      description: 'Progress of an upload: number of lines that were read. `null` if no upload is running.',
     }),
   },
   { title: 'CouponStock' },

@@ -54,14 +54,14 @@ export const drafts: Resource = {
   readOnly: {
     campaign_id: idSchema,
     advertiser_id: orNull(idSchema, {
-      description: 'Advertiser whose account proposed the draft. null for the publisher.',
+      description: 'Advertiser whose account proposed the draft. `null` for the publisher.',
     }),
     resource: Type.Union(
       ['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind)),
       { description: 'Type of the resource.' },
     ),
     row_id: orNull(idSchema, {
-      description: 'Id of the changed or created row. null for a new row that is not live yet.',
+      description: 'Id of the changed or created row. `null` for a new row that is not live yet.',
     }),
     subject: Type.String({ description: 'Title of the offer or name of the campaign.' }),
     changes: fields('Proposed values by field.'),
@@ -83,11 +83,11 @@ export const drafts: Resource = {
     reason: Type.String({ description: 'Reason for the refusal, or why the draft is pending again.' }),
     proposed_by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
     decided_by: orNull(Type.String(), {
-      description: 'Key or user who approved, refused or withdrew the draft. null if it is undecided.',
+      description: 'Key or user who approved, refused or withdrew the draft. `null` if it is undecided.',
     }),
     decided_at: orNull(timestamp()),
     live_at: orNull(timestamp(), {
-      description: 'Time at which the draft goes live. null if it goes live when it is approved.',
+      description: 'Time at which the draft goes live. `null` if it goes live when it is approved.',
     }),
     ...stamps,
   },

@@ -28,7 +28,7 @@ const path = '/manage/v1/drafts';
 const text = (description: string) => Type.String({ description });
 const liveAt = Type.Union([Type.String(), Type.Null()], {
   description:
-    'Time at which the draft goes live, as an RFC 3339 time such as `2026-11-27T00:00:00+01:00`. null for ' +
+    'Time at which the draft goes live, as an RFC 3339 time such as `2026-11-27T00:00:00+01:00`. `null` for ' +
     'immediately.',
 });
 
@@ -37,7 +37,7 @@ const proposalBody = Type.Object(
     resource: Type.Union(['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind))),
     row_id: Type.Optional(
       Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-        description: 'Id of the row to change. null for a new row.',
+        description: 'Id of the row to change. `null` for a new row.',
       }),
     ),
     changes: Type.Record(Type.String(), Type.Unknown(), {
@@ -73,7 +73,7 @@ const decisionAnswer = Type.Object({
     Type.Object({
       id: Type.Integer(),
       state: Type.Union([Type.String(), Type.Null()], {
-        description: 'New state, or null if the draft could not be decided (see `error`).',
+        description: 'New state, or `null` if the draft could not be decided (see `error`).',
       }),
       error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
     }),

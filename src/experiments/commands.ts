@@ -34,7 +34,7 @@ export const experimentCommands: readonly Command[] = [
       ['plan', 'Estimates how many users and days an experiment takes'],
       ['start', 'Starts an experiment now'],
       ['stop', 'Stops an experiment and keeps its results'],
-      ['undo', 'Undoes making an arm permanent'],
+      ['undo', 'Reverts a permanent arm'],
     ] as const
   ).map(
     ([action, about]): Command => ({

@@ -19,25 +19,25 @@ const fields = {
         '`unreachable`: no response, or status 5xx.',
     },
   ),
-  status: nullable(Type.Integer(), 'LandingStatus', 'HTTP status, or null without a response.'),
+  status: nullable(Type.Integer(), 'LandingStatus', 'HTTP status, or `null` without a response.'),
   problem: nullable(
     Type.String(),
     'LandingProblem',
     'Why there was no response: `dns`, `timeout`, `connect`, `tls`, `reset`, `protocol`, `redirects` (too ' +
-      'many) or `blocked` (not a public address). null if there was one.',
+      'many) or `blocked` (not a public address). `null` if there was one.',
   ),
   redirects: Type.Integer({ description: 'Number of redirects that were followed.' }),
   leads_to: Type.String({ description: 'Host that was reached after redirects.' }),
-  led_to: nullable(Type.String(), 'LandingHost', 'Host that was reached by the last successful check, or null.'),
+  led_to: nullable(Type.String(), 'LandingHost', 'Host that was reached by the last successful check, or `null`.'),
   failing_since: nullable(
     Type.String({ format: 'date-time' }),
     'LandingFailingSince',
-    'Time of the first failed check in a row, or null.',
+    'Time of the first failed check in a row, or `null`.',
   ),
   paused_at: nullable(
     Type.String({ format: 'date-time' }),
     'LandingPausedAt',
-    'Time at which the campaign or offer was paused because of this page. null if it was not paused, or if the ' +
+    'Time at which the campaign or offer was paused because of this page. `null` if it was not paused, or if the ' +
       'page works again.',
   ),
 };
@@ -101,7 +101,7 @@ export const landingAdditions: Additions = {
     landing_page: orNull(view, {
       title: 'CampaignLandingPage',
       description:
-        'Result of the last check of the landing page, or null before the first check. Read-only: not part of ' +
+        'Result of the last check of the landing page, or `null` before the first check. Read-only: not part of ' +
         'the ETag, and ignored in request bodies.',
     }),
   },
@@ -122,7 +122,7 @@ export const actionAdditions: Additions = {
     action_page: orNull(view, {
       title: 'OfferActionPage',
       description:
-        "Result of the last check of the secondary action's page (`useraction_url`). null before the first " +
+        "Result of the last check of the secondary action's page (`useraction_url`). `null` before the first " +
         'check, or without a secondary action. Read-only: not part of the ETag, and ignored in request bodies.',
     }),
   },

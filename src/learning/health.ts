@@ -51,7 +51,7 @@ const learningHealth = Type.Object(
     version: Type.Integer({ description: 'Latest version of the ranking model, or 0 if there is none.' }),
     learned_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
       description:
-        'Time of the latest version, or of the latest check that found nothing to learn. null if there is neither.',
+        'Time of the latest version, or of the latest check that found nothing to learn. `null` if there is neither.',
     }),
   },
   { title: 'LearningHealth' },

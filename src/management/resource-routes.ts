@@ -261,7 +261,7 @@ const listAnswer = (view: TObject) =>
     data: Type.Array(view),
     next_cursor: Type.Union([Type.String(), Type.Null()], {
       title: 'NextCursor',
-      description: '`cursor` of the next page, or null on the last page.',
+      description: '`cursor` of the next page, or `null` on the last page.',
     }),
   });
 

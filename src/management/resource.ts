@@ -110,7 +110,7 @@ export const idSchema = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 });
 export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
 export const removal = {
-  deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'Time of the removal, or null.' }),
+  deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'Time of the removal, or `null`.' }),
 };
 
 /** Read-only fields of kinds with a kill switch. */
@@ -119,7 +119,7 @@ export const stopFields = {
   stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
   stopped_by: orNull(Type.String(), {
     title: 'StoppedBy',
-    description: 'Name of the key or e-mail address of the user who stopped it. null if it is not stopped.',
+    description: 'Name of the key or e-mail address of the user who stopped it. `null` if it is not stopped.',
   }),
 };
 

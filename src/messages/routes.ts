@@ -53,7 +53,7 @@ const messageView = Type.Object(
 const listAnswer = Type.Object({
   data: Type.Array(messageView),
   next_cursor: Type.Union([Type.String(), Type.Null()], {
-    description: '`cursor` of the next page, or null on the last page.',
+    description: '`cursor` of the next page, or `null` on the last page.',
   }),
 });
 const listQuery = Type.Object(

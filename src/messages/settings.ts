@@ -13,7 +13,7 @@ export const settingsInput = Type.Object(
   {
     enabled: Type.Boolean({ description: 'Whether users can ask for their confirmed perks by e-mail.' }),
     from_name: text(100, { description: 'Sender name. Empty for the name of the publisher.' }),
-    reply_to: orNull(Type.String({ maxLength: 254, description: 'Reply-to address. null for the sender address.' })),
+    reply_to: orNull(Type.String({ maxLength: 254, description: 'Reply-to address. `null` for the sender address.' })),
     delivery: Type.Union([Type.Literal('smtp'), Type.Literal('webhook')], {
       description:
         'How messages are sent: by the mail server of this service, or by your own mailer with the webhook event ' +
@@ -26,7 +26,7 @@ export const settingsInput = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 720,
-        description: 'Time in hours before a saved offer ends at which the user is reminded. null for no reminders.',
+        description: 'Time in hours before a saved offer ends at which the user is reminded. `null` for no reminders.',
       }),
     ),
   },

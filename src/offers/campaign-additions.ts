@@ -30,7 +30,7 @@ const usage = Type.Object(
   {
     publisher_id: orNull(Type.Integer(), {
       title: 'UsagePublisher',
-      description: 'Publisher whose own cap it is. null for caps over all publishers.',
+      description: 'Publisher whose own cap it is. `null` for caps over all publishers.',
     }),
     metric: capMetric,
     per: Type.Union(capPeriods.map((per) => Type.Literal(per))),
@@ -46,7 +46,7 @@ const usage = Type.Object(
     exhausted: Type.Boolean({ description: 'Whether the rest of the limit is too small for the next event.' }),
     planned: orNull(Type.Number(), {
       title: 'PlannedUse',
-      description: 'Amount or count that the pacing plan allows by now. null without a plan.',
+      description: 'Amount or count that the pacing plan allows by now. `null` without a plan.',
     }),
   },
   { title: 'CampaignUsage' },
@@ -107,7 +107,7 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
     delivery: orNull(delivery, {
       title: 'GoalDelivery',
       description:
-        'Progress of the goal, or null without a goal. Read-only: not part of the ETag, and ignored in request ' +
+        'Progress of the goal, or `null` without a goal. Read-only: not part of the ETag, and ignored in request ' +
         'bodies.',
     }),
   },

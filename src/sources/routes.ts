@@ -75,7 +75,7 @@ const eventsAnswer = Type.Object(
           result: Type.String({ description: 'Result: applied, partly, ignored, superseded or refused.' }),
           refusal: Type.Union([Type.String(), Type.Null()], {
             description:
-              'Reason for a refusal: unreadable, no_message_id, no_user or user_is_pii. null if the event was ' +
+              'Reason for a refusal: unreadable, no_message_id, no_user or user_is_pii. `null` if the event was ' +
               'not refused.',
           }),
           effects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String(), result: Type.String() })),

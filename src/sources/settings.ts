@@ -60,7 +60,7 @@ export const sourceInput = Type.Object(
     ...sourceSettings.properties,
     secret: Type.Optional(
       Type.Union([Type.String({ minLength: 8, maxLength: 200, pattern: '^[^\\u0000]*$' }), Type.Null()], {
-        description: 'Shared secret that signs `x-signature`. If omitted, the stored secret stays. null removes it.',
+        description: 'Shared secret that signs `x-signature`. If omitted, the stored secret stays. `null` removes it.',
       }),
     ),
   },

@@ -37,7 +37,7 @@ export const auditRecorded: EventType = {
       },
     ),
     actor_id: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Id of the key or user, or null for operator commands.',
+      description: 'Id of the key or user, or `null` for operator commands.',
     }),
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user, or `Operator`.' }),
     action: Type.String({ description: 'Action, such as `create`, `update`, `remove` or `sign_in`.' }),

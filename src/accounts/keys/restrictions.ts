@@ -24,13 +24,13 @@ export const restrictionFields = {
   allowed_addresses: orNull(Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: maxNets }), {
     default: null,
     description:
-      'IPv4 and IPv6 addresses and CIDR ranges that may use the key, such as 203.0.113.7 or 2001:db8::/32. null ' +
+      'IPv4 and IPv6 addresses and CIDR ranges that may use the key, such as 203.0.113.7 or 2001:db8::/32. `null` ' +
       'allows every address.',
   }),
   campaigns: orNull(Type.Array(idSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }), {
     default: null,
     description:
-      'Ids of the campaigns that the key is limited to, including their offers and creatives. null allows all ' +
+      'Ids of the campaigns that the key is limited to, including their offers and creatives. `null` allows all ' +
       'campaigns.',
   }),
   placements: orNull(
@@ -42,7 +42,7 @@ export const restrictionFields = {
     {
       default: null,
       description:
-        'Names of the placements that the key is limited to, for management calls and fetches. null allows all ' +
+        'Names of the placements that the key is limited to, for management calls and fetches. `null` allows all ' +
         'placements.',
     },
   ),

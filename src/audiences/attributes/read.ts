@@ -17,13 +17,13 @@ const maxDetails = 20;
 const attributesBody = Type.Record(Type.String(), Type.Unknown(), {
   description:
     'Attributes by name. Names have 1 to 64 characters of A–Z a–z 0–9 _ . -. Values are strings of up to ' +
-    `${maxAttributeLength} characters, numbers or booleans; null removes the attribute. A user has at most ` +
+    `${maxAttributeLength} characters, numbers or booleans; \`null\` removes the attribute. A user has at most ` +
     `${maxAttributes} attributes, and the type of an attribute cannot change.`,
 });
 const expiresAt = Type.Optional(
   Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
     description:
-      'Expiry of the attributes in this call, as a future RFC 3339 time. Without it, or with null, they never ' +
+      'Expiry of the attributes in this call, as a future RFC 3339 time. Without it, or with `null`, they never ' +
       'expire.',
   }),
 );

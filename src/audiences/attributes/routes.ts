@@ -81,7 +81,7 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
     operationId: 'setUserAttributes',
     summary: 'Set attributes of a user',
     description:
-      'Sets or removes attributes; null removes one. Attributes that are not in the body stay unchanged. They ' +
+      'Sets or removes attributes; `null` removes one. Attributes that are not in the body stay unchanged. They ' +
       "apply from the user's next fetch, in conditions, ranking and macros. Custom attributes of the fetch take " +
       'precedence over stored ones.',
     tags,

@@ -36,7 +36,7 @@ const addBody = Type.Object(
     expires_at: Type.Optional(
       Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
         description:
-          'Expiry of the memberships as a future RFC 3339 time. Without it, or with null, they never expire.',
+          'Expiry of the memberships as a future RFC 3339 time. Without it, or with `null`, they never expire.',
       }),
     ),
   },

@@ -57,7 +57,7 @@ const answer = Type.Object(
       key: Type.String(),
       share: orNull(Type.Number(), {
         title: 'TrafficShare',
-        description: 'Share of the sessions whose user is now a member, from 0 to 1; null if there were no sessions.',
+        description: 'Share of the sessions whose user is now a member, from 0 to 1; `null` if there were no sessions.',
       }),
       sessions: Type.Integer({ description: 'Number of sessions in the sample.' }),
     }),

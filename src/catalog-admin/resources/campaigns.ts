@@ -84,7 +84,8 @@ export const campaigns: Resource = {
       }),
       opt_out_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
         default: null,
-        description: 'Days for which the campaign is hidden from a user after "no thanks"; null hides it permanently.',
+        description:
+          'Days for which the campaign is hidden from a user after "no thanks"; `null` hides it permanently.',
       }),
       payout_kind: Type.Union(
         payoutKinds.map((kind) => Type.Literal(kind)),
@@ -118,7 +119,7 @@ export const campaigns: Resource = {
         default: null,
         description:
           'Number of events to deliver by a deadline. It takes priority over revenue if the campaign falls ' +
-          'behind. null for no goal.',
+          'behind. `null` for no goal.',
       }),
       rules: Type.Object(campaignRules.properties, {
         title: 'CampaignRules',
@@ -132,11 +133,12 @@ export const campaigns: Resource = {
   readOnly: {
     activated_at: orNull(timestamp(), {
       title: 'ActivatedAt',
-      description: 'Time of the first activation, or null if the campaign was never active.',
+      description: 'Time of the first activation, or `null` if the campaign was never active.',
     }),
     goal_since: orNull(timestamp(), {
       title: 'GoalSince',
-      description: 'Start of counting for the goal: when the goal was set or its metric changed. null without a goal.',
+      description:
+        'Start of counting for the goal: when the goal was set or its metric changed. `null` without a goal.',
     }),
     ...stopFields,
     ...stamps,

@@ -49,7 +49,7 @@ const ruleCost = Type.Object(
     value: Type.String(),
     placement: Type.Union([Type.String(), Type.Null()], {
       title: 'ControlsRulePlacement',
-      description: 'Placement that the rule applies to, or null for all placements.',
+      description: 'Placement that the rule applies to, or `null` for all placements.',
     }),
     ...effectFields,
   },

@@ -40,11 +40,11 @@ export const creatives: Resource = {
         false,
         'Whether the image is used where only one fits. The first image of an offer becomes primary automatically.',
       ),
-      url: orNull(httpsUrl(), { description: 'URL of an external image, or null for an uploaded one (see `path`).' }),
+      url: orNull(httpsUrl(), { description: 'URL of an external image, or `null` for an uploaded one (see `path`).' }),
       language: orNull(languageTag(), {
         default: null,
         description:
-          'BCP 47 tag of the language that the image is for. null for users without an image of this type in ' +
+          'BCP 47 tag of the language that the image is for. `null` for users without an image of this type in ' +
           'their language.',
       }),
       type: Type.Union(['png', 'jpg', 'webp', 'gif', 'avif'].map((type) => Type.Literal(type))),
@@ -55,7 +55,8 @@ export const creatives: Resource = {
   ),
   readOnly: {
     path: orNull(Type.String(), {
-      description: 'Path of an uploaded image on this service; query parameters resize it. null for an external image.',
+      description:
+        'Path of an uploaded image on this service; query parameters resize it. `null` for an external image.',
     }),
     user_id: Type.Integer({ description: 'Id of the user who uploaded the image, or 0 for a key.' }),
     ...stamps,

@@ -42,11 +42,11 @@ export const exchangeRatesView = Type.Object(
     publisher_id: Type.Integer(),
     base: Type.Union([Type.String(), Type.Null()], {
       title: 'ExchangeRateBase',
-      description: 'ISO 4217 code of the base currency, or null if no rates are stored.',
+      description: 'ISO 4217 code of the base currency, or `null` if no rates are stored.',
     }),
     reporting_currency: Type.Union([Type.String(), Type.Null()], {
       title: 'ReportingCurrency',
-      description: 'Currency of converted totals, as set for the publisher. null if totals are not converted.',
+      description: 'Currency of converted totals, as set for the publisher. `null` if totals are not converted.',
     }),
     rates: Type.Array(
       Type.Object(

@@ -32,19 +32,19 @@ export const placements: Resource = {
       display_name: text(200, { default: '' }),
       theme_id: orNull(idSchema, {
         default: null,
-        description: "Theme of the placement. null for the publisher's default theme.",
+        description: "Theme of the placement. `null` for the publisher's default theme.",
       }),
       offers_per_response: orNull(offersPerResponse, {
         default: null,
-        description: 'Maximum number of offers per response. null for the value of the theme.',
+        description: 'Maximum number of offers per response. `null` for the value of the theme.',
       }),
       delivery_percentage: orNull(percentage, {
         default: null,
-        description: 'Percentage of users who get offers. null for the value of the theme.',
+        description: 'Percentage of users who get offers. `null` for the value of the theme.',
       }),
       unit_enabled: orNull(Type.Boolean(), {
         default: null,
-        description: 'Whether the unit shows offers. null for the value of the theme.',
+        description: 'Whether the unit shows offers. `null` for the value of the theme.',
       }),
     },
     { additionalProperties: false },

@@ -70,7 +70,7 @@ export const publishers: Resource = {
         default: null,
         description:
           "ISO 4217 code. Reports also show totals that are converted to it with the publisher's exchange rates. " +
-          'null for no conversion.',
+          '`null` for no conversion.',
       }),
       usp_enabled: flag(false, 'Whether User Selected Perks are enabled. Only operators can set it.'),
       wallet_enabled: flag(false, 'Whether the wallet is enabled. Only operators can set it.'),
@@ -81,7 +81,7 @@ export const publishers: Resource = {
           pattern: '^https?://\\S+$',
           [problem]: 'must be a URL that begins with https://',
         }),
-        { default: null, description: 'URL of the privacy page. null for the page that this service provides.' },
+        { default: null, description: 'URL of the privacy page. `null` for the page that this service provides.' },
       ),
       privacy_text: text(10_000, {
         default: '',
@@ -89,7 +89,7 @@ export const publishers: Resource = {
       }),
       key_max_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
         default: null,
-        description: 'Maximum lifetime of new keys, in days. null for no limit.',
+        description: 'Maximum lifetime of new keys, in days. `null` for no limit.',
       }),
       frame_hosts: Type.Array(Type.String({ maxLength: 300 }), {
         maxItems: 50,
@@ -102,7 +102,7 @@ export const publishers: Resource = {
       own_events: ownEventsField("Names of the publisher's own events. Each offer gets a beacon for each of them."),
       default_placement: orNull(placementName(), {
         default: null,
-        description: 'Placement for fetches without a placement. If null, they are rejected.',
+        description: 'Placement for fetches without a placement. If `null`, they are rejected.',
       }),
       approval_required: flag(
         false,

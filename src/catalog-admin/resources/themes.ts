@@ -45,15 +45,15 @@ export const themes: Resource = {
       usp_check_all: flag(false, 'Whether all offers are preselected for User Selected Perks.'),
       offers_per_response: orNull(offersPerResponse, {
         default: null,
-        description: 'Maximum number of offers per response. null for the value of the publisher.',
+        description: 'Maximum number of offers per response. `null` for the value of the publisher.',
       }),
       delivery_percentage: orNull(percentage, {
         default: null,
-        description: 'Percentage of users who get offers. null for the value of the publisher.',
+        description: 'Percentage of users who get offers. `null` for the value of the publisher.',
       }),
       unit_enabled: orNull(Type.Boolean(), {
         default: null,
-        description: 'Whether the unit shows offers. null for the value of the publisher.',
+        description: 'Whether the unit shows offers. `null` for the value of the publisher.',
       }),
       settings: Type.Object(settingsOverrides.properties, {
         title: 'ThemeSettings',

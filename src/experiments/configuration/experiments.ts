@@ -36,12 +36,12 @@ export const experiments: Resource = {
         Type.Array(Type.String({ minLength: 1, maxLength: maxPlacementLength }), { minItems: 1, maxItems: 100 }),
         {
           default: null,
-          description: 'Names of the placements, or null for all placements.',
+          description: 'Names of the placements, or `null` for all placements.',
         },
       ),
       campaign_id: orNull(idSchema, {
         default: null,
-        description: 'Campaign that is withheld from the hold-out. null withholds all offers.',
+        description: 'Campaign that is withheld from the hold-out. `null` withholds all offers.',
       }),
       layer: orNull(keySchema, {
         default: null,
@@ -57,9 +57,9 @@ export const experiments: Resource = {
           'Arms: the control, which changes nothing, and up to four others. Traffic that is not assigned to an ' +
           'arm is outside the experiment.',
       }),
-      start_at: timeOrNull('Automatic start as an RFC 3339 time. null to start the experiment manually.'),
+      start_at: timeOrNull('Automatic start as an RFC 3339 time. `null` to start the experiment manually.'),
       end_at: timeOrNull(
-        'Automatic end as an RFC 3339 time. null to stop it manually. A later end restarts an ended experiment.',
+        'Automatic end as an RFC 3339 time. `null` to stop it manually. A later end restarts an ended experiment.',
       ),
       ramp: rampSchema,
       smallest_lift: Type.Number({
@@ -114,7 +114,7 @@ export const experiments: Resource = {
         },
         { title: 'ExperimentAdoption' },
       ),
-      { description: 'The arm that was made permanent, and the changes that were written. null for none.' },
+      { description: 'The arm that was made permanent, and the changes that were written. `null` for none.' },
     ),
     history: historySchema,
     ...stamps,

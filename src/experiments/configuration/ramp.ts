@@ -17,7 +17,7 @@ export type RampStep = Static<typeof step>;
 
 export const rampSchema = orNull(Type.Array(step, { minItems: 1, maxItems: 20 }), {
   default: null,
-  description: 'Steps in which the experiment grows. Users stay in their arm. null to start with all users.',
+  description: 'Steps in which the experiment grows. Users stay in their arm. `null` to start with all users.',
 });
 
 type Running = { state: string; start_at: string | null; started_at: string | null; ramp: RampStep[] | null };

@@ -22,7 +22,7 @@ const estimate = Type.Union(
   {
     title: 'ExperimentEstimate',
     description:
-      'Estimate with a confidence interval that is valid at any time. null for the control, or if there are too ' +
+      'Estimate with a confidence interval that is valid at any time. `null` for the control, or if there are too ' +
       'few users.',
   },
 );
@@ -123,7 +123,7 @@ const report = Type.Object(
     seen_ratio: Type.Union([ratio, Type.Null()], {
       description:
         'The same check for users who saw an offer or would have seen one. It fails if an arm changes who sees ' +
-        'offers. null if all users are compared.',
+        'offers. `null` if all users are compared.',
     }),
     before_exposure: Type.Object(
       { is_wrong: Type.Boolean(), arms: Type.Array(Type.String()) },
@@ -133,7 +133,7 @@ const report = Type.Object(
       description:
         'Currency of revenue for the whole version: the reporting currency at its start, or else the base of the ' +
         "publisher's exchange rates, or else the currency of the most frequent revenue. Other amounts are " +
-        'converted at the rate of the day. null if there is no revenue yet, or if an earlier release added several ' +
+        'converted at the rate of the day. `null` if there is no revenue yet, or if an earlier release added several ' +
         'currencies.',
     }),
     is_enough: Type.Boolean({
@@ -148,7 +148,7 @@ const report = Type.Object(
     }),
     smallest_lift: Type.Number(),
     days_left: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Estimated number of days until there is enough data, for a running experiment. null if unknown.',
+      description: 'Estimated number of days until there is enough data, for a running experiment. `null` if unknown.',
     }),
     erased_users: Type.Integer({ description: 'Number of users of all versions whose data was erased.' }),
     arms: Type.Array(arm, { description: 'Results by arm, control first.' }),
@@ -162,7 +162,7 @@ const report = Type.Object(
       }),
       { description: 'Lift in revenue at the end of each of the last 120 days.' },
     ),
-    enough_since: Type.Union([Type.String(), Type.Null()], { description: 'First day with enough data, or null.' }),
+    enough_since: Type.Union([Type.String(), Type.Null()], { description: 'First day with enough data, or `null`.' }),
     segments: Type.Union([segments, Type.Null()], { description: 'Results by segment, if `segment` is set.' }),
   },
   { title: 'ExperimentReport' },
@@ -193,7 +193,7 @@ const plan = Type.Object(
     }),
     users_needed: Type.Union([Type.Integer(), Type.Null()], {
       description:
-        'Number of users in all arms needed to detect the lift with a power of 80 %. null if there is no estimate.',
+        'Number of users in all arms needed to detect the lift with a power of 80 %. `null` if there is no estimate.',
     }),
     days: Type.Union([Type.Integer(), Type.Null()], { description: 'Number of days needed at the current traffic.' }),
   },

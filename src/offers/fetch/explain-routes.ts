@@ -32,11 +32,11 @@ const explainAnswer = Type.Object({
         title: Type.String(),
         language: Type.String({ description: "BCP 47 tag of the offer's texts." }),
         position: orNull(
-          Type.Integer({ description: 'Position, starting at 1, or null if the offer would not be shown.' }),
+          Type.Integer({ description: 'Position, starting at 1, or `null` if the offer would not be shown.' }),
         ),
         rank: orNull(
           Type.Integer({
-            description: 'Rank among all eligible offers, starting at 1. null if a rule excludes the offer.',
+            description: 'Rank among all eligible offers, starting at 1. `null` if a rule excludes the offer.',
           }),
         ),
         score: orNull(

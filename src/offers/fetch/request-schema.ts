@@ -97,7 +97,7 @@ export const fetchOffersBody = Type.Object(
     consent: Type.Optional(
       Type.Unknown({
         description:
-          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" are consent. Absent, null and ' +
+          'Consent of the end user. true, 1, "true", "1", "yes" and "granted" are consent. Absent, `null` and ' +
           "empty are no statement. All other values are a refusal: the user's identity and history are neither " +
           'used nor stored, as with the header `Sec-GPC: 1`.',
       }),

@@ -44,8 +44,8 @@ const answer = Type.Object({
       description: "Share of the other ranking's offers that were also shown at least occasionally.",
     }),
     is_enough: Type.Boolean({ description: 'Whether there is enough data for an estimate.' }),
-    actual: orNull('Actual revenue per 1,000 sessions, or null without sessions.'),
-    estimated: orNull('Estimated revenue per 1,000 sessions with the other ranking, or null without enough data.'),
+    actual: orNull('Actual revenue per 1,000 sessions, or `null` without sessions.'),
+    estimated: orNull('Estimated revenue per 1,000 sessions with the other ranking, or `null` without enough data.'),
     lift: Type.Union(
       [
         Type.Object(
@@ -58,7 +58,7 @@ const answer = Type.Object({
         ),
         Type.Null(),
       ],
-      { description: 'Estimated lift, or null without enough data.' },
+      { description: 'Estimated lift, or `null` without enough data.' },
     ),
   }),
 });

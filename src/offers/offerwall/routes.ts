@@ -59,7 +59,7 @@ const wallAnswer = Type.Object(
       ...fetchOffersAnswer.properties.data.properties,
       total: Type.Integer({ description: 'Number of offers that match the filter.' }),
       next_cursor: Type.Union([Type.String(), Type.Null()], {
-        description: '`cursor` of the next page, or null on the last page.',
+        description: '`cursor` of the next page, or `null` on the last page.',
       }),
       first_cursor: Type.String({
         description: 'Cursor of the first page. Use it to apply another filter to the same offers.',

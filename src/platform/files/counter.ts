@@ -46,14 +46,14 @@ export type FileWarning = Static<typeof fileWarning>;
 export const dryRunView = Type.Object(
   {
     separator: Type.Union([Type.Literal(','), Type.Literal(';'), Type.Literal('\t'), Type.Null()], {
-      description: 'Column separator, or null if the file has one column.',
+      description: 'Column separator, or `null` if the file has one column.',
     }),
     header: Type.Boolean({ description: 'Whether the first row is a header.' }),
     columns: Type.Array(
       Type.Object({
         name: Type.Union([Type.String(), Type.Null()]),
         used_as: Type.Union([Type.String(), Type.Null()], {
-          description: 'How the column is used, or null if it is ignored.',
+          description: 'How the column is used, or `null` if it is ignored.',
         }),
       }),
     ),

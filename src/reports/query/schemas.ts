@@ -4,10 +4,10 @@ import { sessionViewNames, viewNames } from '../view.ts';
 import { activityQuery } from './request.ts';
 
 const sessionMetric = Type.Union([Type.Number(), Type.Null()], {
-  description: 'null for several campaigns or offers together, because sessions cannot be counted across them.',
+  description: '`null` for several campaigns or offers together, because sessions cannot be counted across them.',
 });
 const amount = Type.Union([Type.Number(), Type.Null()], {
-  description: 'null unless exactly one currency occurs. See `revenue_by_currency`.',
+  description: '`null` unless exactly one currency occurs. See `revenue_by_currency`.',
 });
 const moneySums = Type.Array(
   Type.Object(
@@ -21,7 +21,7 @@ const moneySums = Type.Array(
   },
 );
 const rowCurrency = Type.Union([Type.String(), Type.Null()], {
-  description: 'Currency of `revenue` and `unbilled`. null unless exactly one occurs.',
+  description: 'Currency of `revenue` and `unbilled`. `null` unless exactly one occurs.',
 });
 const schemaOf = (name: string) => {
   if (name === 'revenue' || name === 'unbilled') return amount;
@@ -64,7 +64,7 @@ const activityAnswer = Type.Object({
               revenue: Type.Number(),
               unbilled: Type.Number(),
               rates_as_of: Type.Union([Type.String({ format: 'date' }), Type.Null()], {
-                description: 'First day of the latest exchange rate used. null if no amount was converted.',
+                description: 'First day of the latest exchange rate used. `null` if no amount was converted.',
               }),
             },
             { title: 'ConvertedRevenue' },
@@ -73,7 +73,7 @@ const activityAnswer = Type.Object({
         ],
         {
           description:
-            'Converted totals, only with a `reporting_currency`. null if a currency has no exchange rate for one ' +
+            'Converted totals, only with a `reporting_currency`. `null` if a currency has no exchange rate for one ' +
             'of the days.',
         },
       ),

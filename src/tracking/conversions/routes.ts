@@ -23,7 +23,7 @@ const booked = Type.Object({
   unbilled_reason: Type.Union([Type.Literal('budget'), Type.Literal('currency'), Type.Null()], {
     description:
       "Why the payout was not booked. `budget`: it exceeded the campaign's budget. `currency`: the publisher has " +
-      "no exchange rate from `currency` to the campaign's currency. null if `unbilled` is 0.",
+      "no exchange rate from `currency` to the campaign's currency. `null` if `unbilled` is 0.",
   }),
   currency: Type.String({ description: 'ISO 4217 code.' }),
   loyalty_amount: Type.Number({

@@ -94,7 +94,7 @@ export const listAnswer = Type.Object({
     next_cursor: orNull(
       Type.String({
         description:
-          '`cursor` of the next page, or null on the last page. A page can be short or empty and still have a next ' +
+          '`cursor` of the next page, or `null` on the last page. A page can be short or empty and still have a next ' +
           'page.',
       }),
     ),
@@ -147,7 +147,7 @@ const attemptSchema = Type.Object(
     outcome: orNull(
       Type.String({
         description:
-          'Outcome: delivered, retry, failed or endpoint_disabled. null while the attempt is in flight, or if its ' +
+          'Outcome: delivered, retry, failed or endpoint_disabled. `null` while the attempt is in flight, or if its ' +
           'worker crashed.',
       }),
     ),
@@ -184,7 +184,7 @@ export const deliveryAnswer = Type.Object({
   data: Type.Object(
     {
       ...deliveryFields,
-      payload: orNull(Type.String({ description: 'Signed body, byte for byte. null if it was erased.' })),
+      payload: orNull(Type.String({ description: 'Signed body, byte for byte. `null` if it was erased.' })),
       payload_bytes: Type.Integer(),
       attempts: Type.Array(attemptSchema, { description: 'Latest 100 attempts, oldest first.' }),
     },

@@ -56,7 +56,7 @@ const settingSchemas = {
     Type.Number({
       minimum: 0.01,
       maximum: 10_000,
-      description: 'Maximum number of calls per second. null for no limit.',
+      description: 'Maximum number of calls per second. `null` for no limit.',
     }),
   ),
   strict_order: Type.Boolean({
@@ -95,7 +95,7 @@ const optionalFields = {
   ...Type.Partial(Type.Object(settings)).properties,
   headers: Type.Optional(
     Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-      description: 'Custom headers of each call, up to 20. Values are not returned. null keeps a stored value.',
+      description: 'Custom headers of each call, up to 20. Values are not returned. `null` keeps a stored value.',
     }),
   ),
   deadline_ms: Type.Optional(settingSchemas.deadline_ms),
@@ -257,7 +257,7 @@ export const timingSchema = Type.Union([
     {
       dns_ms: orNull(Type.Number()),
       connect_ms: orNull(
-        Type.Number({ description: 'Time to connect (TCP) in milliseconds, or null on a reused connection.' }),
+        Type.Number({ description: 'Time to connect (TCP) in milliseconds, or `null` on a reused connection.' }),
       ),
       tls_ms: orNull(Type.Number()),
       first_byte_ms: orNull(Type.Number()),

@@ -40,11 +40,11 @@ const lostPageFields = {
   url: Type.String({ description: 'Stored URL without its query.' }),
   reason: Type.Union([Type.Literal('gone'), Type.Literal('moved')]),
   status: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'HTTP status, or null if the host name could not be resolved.',
+    description: 'HTTP status, or `null` if the host name could not be resolved.',
   }),
   leads_to: Type.String({ description: 'Host that was reached after redirects.' }),
   led_to: Type.Union([Type.String(), Type.Null()], {
-    description: 'Host that was reached by the last successful check, or null.',
+    description: 'Host that was reached by the last successful check, or `null`.',
   }),
   since: dateTime,
 };

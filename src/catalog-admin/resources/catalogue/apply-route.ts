@@ -48,11 +48,11 @@ const change = Type.Object(
     change: Type.Union(['created', 'changed', 'removed'].map((name) => Type.Literal(name))),
     kind: Type.String({ description: '`publisher`, or the name of a list in the file.' }),
     id: Type.Union([Type.Integer(), Type.String(), Type.Null()], {
-      description: 'Id of the row, or null if the row is created.',
+      description: 'Id of the row, or `null` if the row is created.',
     }),
     name: Type.String({ description: 'Name or title of the row.' }),
     path: Type.Union([Type.String(), Type.Null()], {
-      description: 'Path in the file, or null if the row is not in the file.',
+      description: 'Path in the file, or `null` if the row is not in the file.',
     }),
     fields: Type.Array(Type.Object({ name: Type.String(), from: anyValue, to: anyValue }), {
       description: 'Fields that change, for a changed row.',
