@@ -76,7 +76,7 @@ const schedule = Type.Object(
     hours: Type.Optional(
       Type.Array(hourWindow, {
         maxItems: 50,
-        description: 'Windows in which the campaign is shown. Defaults to all hours.',
+        description: 'Time windows in which the campaign is shown. Defaults to all hours.',
       }),
     ),
   },

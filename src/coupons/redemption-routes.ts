@@ -16,7 +16,8 @@ const texts: Record<Redemption, { operationId: string; summary: string; descript
   redeemed: {
     operationId: 'reportCouponRedeemed',
     summary: 'Report a redeemed code',
-    description: 'For advertisers. The report is signed with the conversion secret. Repeating it has no effect.',
+    description:
+      'Reports that a code was redeemed, signed with the conversion secret of the advertiser. Repeating it has no effect.',
   },
   cancelled: {
     operationId: 'reportCouponCancelled',

@@ -26,7 +26,8 @@ export const settingsInput = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 720,
-        description: 'Time in hours before a saved offer ends at which the user is reminded. `null` for no reminders.',
+        description:
+          'Hours before the end of a saved offer at which the user gets a reminder. `null` for no reminders.',
       }),
     ),
   },

@@ -113,7 +113,7 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
 
   const putSchema = {
     operationId: 'setSegmentSource',
-    summary: 'Set the settings of a source',
+    summary: 'Replace the settings of a source',
     description:
       'Replaces the settings. Omitted parts become empty, except for the secret. The settings apply from the ' +
       'next call.',

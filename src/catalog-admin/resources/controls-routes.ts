@@ -100,7 +100,7 @@ export function controlsRoutes(
 
   const putSchema = {
     operationId: 'setControls',
-    summary: "Set a publisher's block rules",
+    summary: "Replace a publisher's block rules",
     description:
       'Replaces all block rules; omitted parts become empty. The rules take effect in all processes within about ' +
       'a second. `warnings` lists the placements at which every offer is blocked. `dry_run=true` saves nothing ' +

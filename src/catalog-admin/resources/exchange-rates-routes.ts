@@ -68,7 +68,7 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
 
   const putSchema = {
     operationId: 'setExchangeRates',
-    summary: "Set a publisher's exchange rates",
+    summary: "Replace a publisher's exchange rates",
     description:
       'Replaces all rates. A rate applies from its day until the next rate of the same currency. Booked amounts ' +
       'do not change, but converted totals in reports do.',

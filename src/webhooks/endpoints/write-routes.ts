@@ -79,7 +79,7 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
     {
       schema: {
         operationId: 'saveWebhookEndpoint',
-        summary: 'Set a webhook endpoint',
+        summary: 'Set the default endpoint of an event type',
         description:
           'Takes an event type and sets its default endpoint, which is created if it does not exist. A new ' +
           'secret is shown only in this response.',
