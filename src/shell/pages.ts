@@ -258,7 +258,10 @@ export function registerErrorPages(app: App, shell: Shell): void {
       const error = toAppError(err);
       const { method, url, id, viewer } = request;
       if (error.status >= 500)
-        request.log.error({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'page request failed');
+        request.log.error(
+          { err: error.cause ?? error, method, url: loggedUrl(url), requestId: id },
+          'page request failed',
+        );
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
       reply.code(error.status).headers(pageHeaders(publicUrl));
       const title = titleOf(error);
