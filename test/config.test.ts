@@ -110,7 +110,7 @@ describe('values', () => {
     expect(load({ PROCESSES: 'auto' }).processes).toBe(Math.min(availableParallelism(), 64));
     for (const text of ['0', '1000', '65', '-2', '1.5', '2 cores', 'all'])
       expect(problemsOf({ PROCESSES: text }), text).toEqual([
-        'PROCESSES must be a number from 1 to 64, or auto: one for each core',
+        'PROCESSES must be a number from 1 to 64, or auto for one per core',
       ]);
   });
 
@@ -265,7 +265,7 @@ describe('problems', () => {
   test('the message says how many there are and lists each on a line', () => {
     const error = new ConfigError(['PORT must be <= 65535', 'LOG_LEVEL is unknown']);
     expect(error.message).toBe(
-      'The configuration has 2 problem(s):\n  - PORT must be <= 65535\n  - LOG_LEVEL is unknown',
+      'The configuration has 2 problems:\n  - PORT must be <= 65535\n  - LOG_LEVEL is unknown',
     );
   });
 

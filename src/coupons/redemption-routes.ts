@@ -17,7 +17,7 @@ const texts: Record<Redemption, { operationId: string; summary: string; descript
     operationId: 'reportCouponRedeemed',
     summary: 'Report a redeemed code',
     description:
-      'Reports that a code was redeemed, signed with the conversion secret of the advertiser. Repeating it has no effect.',
+      'Reports that a code was redeemed, signed with the conversion secret. Repeating the report has no effect.',
   },
   cancelled: {
     operationId: 'reportCouponCancelled',

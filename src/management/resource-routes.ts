@@ -274,8 +274,8 @@ function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): 
       { description: `Rows per page, 1 to ${maxLimit}. Defaults to ${defaultLimit}.` },
     ),
     cursor: text('`next_cursor` of the previous page.'),
-    sort: text(`${Object.keys(sorts).join(', ')}; after a \`-\` descending.`),
-    ...(searched.length > 0 && { q: text(`Text to look for in ${searched.join(', ')}.`) }),
+    sort: text(`Order: ${Object.keys(sorts).join(', ')}. Put \`-\` before a field for descending order.`),
+    ...(searched.length > 0 && { q: text(`Search text. Matches ${searched.join(', ')}.`) }),
     ...Object.fromEntries(filters.map((name) => [name, filterParameter(filterSchema(resource, name))])),
     ...Object.fromEntries(
       Object.entries(added).map(([name, { values }]) => [name, text(`One of ${values.join(', ')}.`)]),

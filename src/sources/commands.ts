@@ -13,8 +13,7 @@ export const sourceCommands: readonly Command[] = [
   {
     name: 'sources set',
     args: 'FILE',
-    about:
-      'Sets the settings for events of sources from a JSON file in the format of `sources show`; - reads standard input',
+    about: 'Replaces the settings of sources with a JSON file in the format of `sources show`; - reads standard input',
     options: {},
     callsService: true,
     examples: ['sources set segment.json'],

@@ -18,7 +18,7 @@ export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames):
   const count = replaced.filter((name) => applied.has(name)).length;
   if (count === 0 || count === replaced.length) return;
   throw new StartupError(
-    `The database has ${count} of the ${replaced.length} migrations up to ${replaced.at(-1)}. This build requires all ` +
+    `The database has ${count} of the ${replaced.length} migrations up to ${replaced.at(-1)}. This build needs all ` +
       'of them. Nothing was changed. Start the build of commit ecc0eba0 once with this database (ROLES=migrate), ' +
       'then this build: see "A database from before the baseline" in docs/operations.md.',
   );
