@@ -83,7 +83,7 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
     errorsToForm,
     fields: (form, context, { view }) => formFields(form, context, view === null),
     initial: () => ({ holdout: 0, arms: [{ key: 'control', share: 0.5, changes: {} }] }),
-    beside: (context) => planPanel(context),
+    beside: (context, { view }) => planPanel(context, view === null || view.state !== 'running'),
     figures,
     actions: (context, view) => actions(context, view as ExperimentView),
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
@@ -170,8 +170,9 @@ const cells = (context: PublisherContext, row: ExperimentView): Cell[] => [
 function actions(context: PublisherContext, view: ExperimentView): Html {
   if (!hasRole(context.viewer.user.role, 'admin')) return nothing;
   const to = (action: string): string => `${hrefOf(context, view.key)}/${action}`;
+  if (view.state === 'running') return actionButton(context, { to: to('stop'), text: t('experiments.stop') });
   const confirm = t('experiments.confirmStart', { does: inWords(view) });
-  return view.state === 'running'
-    ? actionButton(context, { to: to('stop'), text: t('experiments.stop') })
-    : actionButton(context, { to: to('start'), text: t('experiments.start'), kind: 'main', confirm });
+  return view.versions.length === 0
+    ? actionButton(context, { to: to('start'), text: t('experiments.start'), kind: 'main', confirm })
+    : actionButton(context, { to: to('start'), text: t('experiments.startAgain'), confirm });
 }

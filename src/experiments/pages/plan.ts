@@ -11,16 +11,19 @@ import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
 import { inWords } from './words.ts';
 
-/** Panel next to the form with the duration of the typed experiment, updated with each edit. */
-export const planPanel = ({ path, viewer }: PublisherContext): Html =>
+/**
+ * Panel next to the form with the duration of the typed experiment, updated with each edit. `isPlanned`: shown at once;
+ * a running experiment has its own progress, so that its plan appears only after an edit.
+ */
+export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean): Html =>
   hasRole(viewer.user.role, 'admin')
     ? html`
         <div class="sticky">${card(
           t('experiments.plan'),
           html`
             <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest .split"
-              hx-trigger="load, input delay:500ms from:closest .split, change delay:200ms from:closest .split">
-              <p class="hint">${t('experiments.planning')}</p>
+              hx-trigger="${isPlanned && 'load, '}input delay:500ms from:closest .split, change delay:200ms from:closest .split">
+              <p class="hint">${t(isPlanned ? 'experiments.planning' : 'experiments.planAfterEdit')}</p>
             </div>`,
         )}</div>`
     : nothing;

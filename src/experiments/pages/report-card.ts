@@ -85,7 +85,7 @@ function armsTable(report: ExperimentReport): Html {
       )}</span>`,
       revenue === undefined ? '–' : moneyFormat(report.currency)(revenue.value),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
-      revenue === undefined ? '–' : percent(revenue.probability_best),
+      revenue === undefined || arm.users === 0 ? '–' : percent(revenue.probability_best),
     ];
   });
   return table(
@@ -130,6 +130,7 @@ const adoptButton = (context: PublisherContext, arm: string, { href }: OfExperim
     values: { arm },
     small: true,
     text: t('experiments.makePermanent', { arm }),
+    confirm: t('experiments.confirmPermanent', { arm }),
   });
 
 /** Daily lift in revenue of each arm, with its interval. */
@@ -166,14 +167,14 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
 function metricsTable({ arms, control, currency }: ExperimentReport): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
   const rows = names.flatMap((name) =>
-    arms.map(({ arm, metrics, outcomes }, at): Cell[] => {
+    arms.map(({ arm, users, metrics, outcomes }, at): Cell[] => {
       const result = metrics[name] ?? outcomes[name];
       return [
         at === 0 ? metricName(name) : '',
         arm,
         result === undefined ? '–' : name === revenueName ? moneyFormat(currency)(result.value) : decimal(result.value),
         at === 0 ? t('experiments.isControl') : liftText(result?.lift ?? null),
-        result === undefined ? '–' : percent(result.probability_best),
+        result === undefined || users === 0 ? '–' : percent(result.probability_best),
       ];
     }),
   );

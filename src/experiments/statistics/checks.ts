@@ -129,7 +129,9 @@ export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
     const normals = normalsOf(at);
     for (let draw = 0; draw < draws; draw += 1) {
       const value = mean + sd * (normals[draw] as number);
-      if (value > (highest[draw] as number)) {
+      // Arms without data tie. Each of n arms wins one nth of the draws.
+      const isTie = value === highest[draw] && draw % (at + 1) === 0;
+      if (isTie || value > (highest[draw] as number)) {
         highest[draw] = value;
         best[draw] = at;
       }

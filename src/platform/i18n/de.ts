@@ -1203,8 +1203,7 @@ export const de: Messages = {
     target_audiences: 'Zielgruppen',
     exclude_audiences: 'Ausgeschlossene Zielgruppen',
     audiencesHint: 'Nutzer, die in einer davon sind.',
-    notCustomers: 'Nicht an bestehende Kunden',
-    notCustomersHint: 'Schließt die Zielgruppe „customers“ aus.',
+    excludeAudiencesHint: 'Um nur neue Kunden zu erreichen, schließen Sie die Zielgruppe Ihrer Kunden aus.',
     target_cities: 'Städte',
     exclude_cities: 'Ausgeschlossene Städte',
     target_postal_codes: 'Postleitzahlen',
@@ -1854,6 +1853,9 @@ export const de: Messages = {
     compared: 'Was verglichen wird',
     comparedHint:
       'Anteile der Nutzer in Prozent. Wer übrig bleibt, bekommt den Werbeplatz wie bisher, außerhalb des Experiments.',
+    confirmPermanent:
+      '„{arm}“ dauerhaft übernehmen? Das Experiment endet, und alle Nutzer erhalten diese Variante. Sie können dies ' +
+      'rückgängig machen.',
     confirmStart: 'Jetzt starten? {does}',
     control: 'Kontrolle: der Werbeplatz wie bisher (%)',
     conversions: 'Conversions je 1.000 Sitzungen',
@@ -1948,6 +1950,7 @@ export const de: Messages = {
     placements: 'Platzierungen',
     placementsHint: 'Keine: alle.',
     plan: 'Plan',
+    planAfterEdit: 'Ändern Sie das Formular, um zu sehen, wie lange das geänderte Experiment dauern würde.',
     planDays:
       'Etwa {days, plural, one {ein Tag} other {# Tage}} beim Traffic der letzten Zeit, um einen Unterschied von ' +
       '{lift} zu sehen',
@@ -1977,6 +1980,7 @@ export const de: Messages = {
     smallestLift: 'Gesuchter Unterschied im Umsatz (%)',
     smallestLiftHint: 'Der kleinste, der zählt: Der halbe dauert viermal so lange.',
     start: 'Starten',
+    startAgain: 'Erneut starten',
     startAt: 'Beginnt von selbst',
     startAtHint: 'Zeit in {zone}. Leer: mit der Schaltfläche.',
     started: 'Experiment gestartet.',

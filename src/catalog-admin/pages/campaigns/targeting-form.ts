@@ -5,14 +5,14 @@ import { columns, type FormBuilder, fieldGroup, joinList, moreFields, splitList 
 import type { Picker } from './options.ts';
 import type { RulesPart } from './rules-part.ts';
 
-type Dimension = { key: TargetingKey; hint?: MessageKey };
+type Dimension = { key: TargetingKey; hint?: MessageKey; excludeHint?: MessageKey };
 
 const main: readonly Dimension[] = [
   { key: 'countries' },
   { key: 'regions' },
   { key: 'placements' },
   { key: 'devices' },
-  { key: 'audiences', hint: 'campaigns.audiencesHint' },
+  { key: 'audiences', hint: 'campaigns.audiencesHint', excludeHint: 'campaigns.excludeAudiencesHint' },
 ];
 
 const further: readonly Dimension[] = [
@@ -41,26 +41,6 @@ const listPart = (path: string): RulesPart => ({
   },
 });
 
-/** Audience of existing customers. A checkbox excludes it, for campaigns that target new customers. */
-const customers = 'customers';
-const notCustomers = 'rules.not_customers';
-const excludedAudiences = 'targeting.audiences.exclude';
-
-const excludedAudiencesPart: RulesPart = {
-  path: excludedAudiences,
-  toForm: (value) => {
-    if (value !== undefined && !Array.isArray(value)) return null;
-    const keys = value ?? [];
-    const others = keys.filter((key) => key !== customers);
-    return { [`rules.${excludedAudiences}`]: joinList(others), [notCustomers]: others.length < keys.length };
-  },
-  read: (fields) => {
-    const others = splitList(fields.text(`rules.${excludedAudiences}`)).filter((key) => key !== customers);
-    const keys = fields.checked(notCustomers) ? [customers, ...others] : others;
-    return keys.length === 0 ? undefined : keys;
-  },
-};
-
 const identityPart: RulesPart = {
   path: 'without_identity',
   toForm: (value) => ({ 'rules.without_identity': String(value ?? 'serve') }),
@@ -72,10 +52,8 @@ const identityPart: RulesPart = {
 
 export const exclusionGroupsPart = listPart('exclusion_groups');
 
-const partOf = (path: string): RulesPart => (path === excludedAudiences ? excludedAudiencesPart : listPart(path));
-
 export const targetingParts: readonly RulesPart[] = [
-  ...[...main, ...further].flatMap(({ key }) => sides.map((side) => partOf(`targeting.${key}.${side}`))),
+  ...[...main, ...further].flatMap(({ key }) => sides.map((side) => listPart(`targeting.${key}.${side}`))),
   identityPart,
 ];
 
@@ -85,7 +63,7 @@ const identityChoices = () => [
 ];
 
 export const targetingFields = (form: FormBuilder, picker: Picker, conditions: Html): Html => {
-  const lists = ({ key, hint }: Dimension): Html =>
+  const lists = ({ key, hint, excludeHint }: Dimension): Html =>
     columns([
       form.input(nameOf(key, 'include'), {
         label: t(`campaigns.target_${key}`),
@@ -96,6 +74,7 @@ export const targetingFields = (form: FormBuilder, picker: Picker, conditions: H
       form.input(nameOf(key, 'exclude'), {
         label: t(`campaigns.exclude_${key}`),
         placeholder: t('campaigns.noneExcluded'),
+        ...(excludeHint !== undefined && { hint: t(excludeHint) }),
         picker: picker(key, form.values[nameOf(key, 'exclude')]),
       }),
     ]);
@@ -103,7 +82,6 @@ export const targetingFields = (form: FormBuilder, picker: Picker, conditions: H
   return fieldGroup(
     t('campaigns.targeting'),
     main.map(lists),
-    form.checkbox(notCustomers, { label: t('campaigns.notCustomers'), hint: t('campaigns.notCustomersHint') }),
     moreFields(t('campaigns.moreTargeting'), html`${further.map(lists)}`, {
       isOpen: further.some(isUsed),
     }),
