@@ -1,15 +1,13 @@
 /*
  * npm run bench:money -- [seeds] [world] [ranking]: ranking worlds, and without arguments also the budget worlds
  * npm run bench:money -- budgets [world] [seeds]: only the budget worlds
- * npm run bench:money -- off-policy [seeds]: only estimates of other rankings
  * npm run bench:money -- random [count] [seed] [rankings]: worlds drawn from broad priors
  * npm run bench:money -- disturbed [seeds] [seed]: lost and late clicks, a pause, new offers
  * npm run bench:money -- tables FOLDER [SEEDS] [ANSWERS]: public classification tables
  * npm run bench:money -- size: size of the model of a large catalogue
  */
 const [, , first] = process.argv;
-if (first === 'off-policy') await import('./off-policy.ts');
-else if (first === 'size') await import('./model-size.ts');
+if (first === 'size') await import('./model-size.ts');
 else if (first === 'disturbed') await import('./disturbed.ts');
 else if (first === 'tables') await import('./tables.ts');
 else if (first === 'random') await import('./random/run.ts');

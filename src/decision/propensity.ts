@@ -15,78 +15,47 @@ const sliceSize = 25;
 /** Probability, over all seeds, that an offer is shown at a position (from 1). */
 export type Propensity = (offerId: number, position: number) => number;
 
-/** Frequencies of offers in decisions with other seeds. */
-export type SampledDecisions = {
-  /** Propensity of an offer that the decision itself shows. It counts as one more sample, so it is never 0. */
-  ofShown: Propensity;
-  ofAny: Propensity;
-  /** Probability that a position shows any offer. */
-  filled: (position: number) => number;
-};
+type Stratum = { share: number; seeds: readonly number[]; timesShown: Map<string, number> };
 
-type Stratum = { share: number; seeds: readonly number[]; timesShown: Map<string, number>; filled: number[] };
-
-type Sampling = {
-  /** Rearranges the offers of a decision before they are shown. */
-  arrange?: (offers: readonly DecidedOffer[]) => readonly DecidedOffer[];
-  /**
-   * Salt of the seeds. Decisions whose results are averaged need different salts, because their errors would add up
-   * otherwise.
-   */
-  salt?: number;
-};
-
-/** Makes a decision with other seeds. The caller may do other work at each `yield`. */
-export function* sampleDecisions(
+/**
+ * Estimates the propensities of the offers that a decision shows, by making it with other seeds. The decision itself
+ * counts as one more sample, so that no propensity is 0. The caller may do other work at each `yield`.
+ * @param arrange rearranges the offers of a decision before they are shown
+ */
+export function* estimatePropensities(
   input: DecisionInput,
-  { arrange = (offers) => offers, salt = 0 }: Sampling = {},
-): Generator<void, SampledDecisions> {
-  const [plain, exploring] = [stratumOf(false, salt), stratumOf(true, salt)];
+  arrange: (offers: readonly DecidedOffer[]) => readonly DecidedOffer[] = (offers) => offers,
+): Generator<void, Propensity> {
+  const [plain, exploring] = [stratumOf(false), stratumOf(true)];
   const strata = [plain, exploring];
   let decisionCount = 0;
-  for (const { seeds, timesShown, filled } of strata)
+  for (const { seeds, timesShown } of strata)
     for (const seed of seeds) {
       if (++decisionCount % sliceSize === 0) yield;
       for (const [at, { offer }] of arrange(decide({ ...input, seed }).offers).entries()) {
         const key = keyOf(offer.id, at + 1);
         timesShown.set(key, (timesShown.get(key) ?? 0) + 1);
-        filled[at] = (filled[at] ?? 0) + 1;
       }
     }
   const own = isExploring(input.seed) ? exploring : plain;
-  const sum = (of: (stratum: Stratum) => number): number =>
-    strata.reduce((all, stratum) => all + stratum.share * of(stratum), 0);
-  const shownIn = ({ timesShown }: Stratum, offerId: number, position: number) =>
-    timesShown.get(keyOf(offerId, position)) ?? 0;
-  return {
-    ofShown: (offerId, position) =>
-      sum((stratum) => {
-        const ownSample = stratum === own ? 1 : 0;
-        return (shownIn(stratum, offerId, position) + ownSample) / (stratum.seeds.length + ownSample);
-      }),
-    ofAny: (offerId, position) => sum((stratum) => shownIn(stratum, offerId, position) / stratum.seeds.length),
-    filled: (position) => sum(({ filled, seeds }) => (filled[position - 1] ?? 0) / seeds.length),
-  };
-}
-
-/** Estimates the propensities of a decision by making it with other seeds. */
-export function* estimatePropensities(
-  input: DecisionInput,
-  arrange: Sampling['arrange'] = (offers) => offers,
-): Generator<void, Propensity> {
-  return (yield* sampleDecisions(input, { arrange })).ofShown;
+  return (offerId, position) =>
+    strata.reduce((sum, stratum) => {
+      const ownSample = stratum === own ? 1 : 0;
+      const times = stratum.timesShown.get(keyOf(offerId, position)) ?? 0;
+      return sum + (stratum.share * (times + ownSample)) / (stratum.seeds.length + ownSample);
+    }, 0);
 }
 
 const keyOf = (offerId: number, position: number): string => `${offerId} ${position}`;
 
-const stratumOf = (explores: boolean, salt: number): Stratum => ({
+const stratumOf = (explores: boolean): Stratum => ({
   share: explores ? explorationShare : 1 - explorationShare,
-  seeds: seedsOf(explores, mix(salts.propensity, salt)),
+  seeds: seedsOf(explores),
   timesShown: new Map(),
-  filled: [],
 });
 
-function seedsOf(explores: boolean, salt: number): number[] {
+function seedsOf(explores: boolean): number[] {
+  const salt = mix(salts.propensity, 0);
   const count = explores ? sampleCounts.exploring : sampleCounts.plain;
   const seeds: number[] = [];
   for (let at = 0; seeds.length < count; at++) {

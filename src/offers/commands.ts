@@ -18,15 +18,6 @@ export const offerCommands: readonly Command[] = [
     load: async () => (await import('./commands/explain.ts')).explain,
   },
   {
-    name: 'ranking check',
-    args: 'RANKING',
-    about: 'Estimates the revenue of another ranking: weights, no_context or without_campaign',
-    options: { campaign: text('ID', 'campaign to leave out, for without_campaign') },
-    callsService: true,
-    examples: ['ranking check no_context', 'ranking check without_campaign --campaign 7'],
-    load: async () => (await import('./commands/ranking.ts')).checkRanking,
-  },
-  {
     name: 'logs tail',
     about: 'Shows calls to the service as they arrive, with rejections and ignored fields',
     options: {

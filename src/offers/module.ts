@@ -45,8 +45,6 @@ import { createLiveCalls, type LiveCalls, recordLiveCalls, recordRefusedManageme
 import { liveCallRoutes } from './live-calls/routes.ts';
 import { createFetchMeter, createOutcomeSampler, type OutcomeSampler } from './metrics.ts';
 import { createNotices, type Notices } from './notices/notices.ts';
-import { createRankingCheck } from './off-policy/ranking-check.ts';
-import { rankingCheckRoutes } from './off-policy/routes.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
@@ -55,7 +53,6 @@ import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
 import { livePages } from './pages/live/live.ts';
-import { rankingPages } from './pages/ranking.ts';
 import { whyPages } from './pages/why/why.ts';
 import { applyOfferRetention } from './retention.ts';
 
@@ -105,7 +102,6 @@ export function createOffers({ platform, catalog, accounts, learning, budgets, e
     fetchMeter: createFetchMeter(metrics.registry),
     outcomes,
   });
-  const check = createRankingCheck({ pool, now });
   const records = { catalog: store, liveCalls, notices, now };
   const links = { catalog: store, tokens, now };
   const wall = { pool, dbHealth, config, ...links, offers };
@@ -138,14 +134,12 @@ export function createOffers({ platform, catalog, accounts, learning, budgets, e
     routes: async (app: App) => {
       await app.register(offerwallPageRoutes, { ...links, config, pool, dbHealth });
       await app.register(decisionLogRoutes, { pool, dbHealth, auth, now });
-      await app.register(rankingCheckRoutes, { dbHealth, auth, check });
       await app.register(liveCallRoutes, { pool, dbHealth, liveCalls, now, auth, catalog: store, checkKey, logger });
       await app.register(explainRoutes, { auth, explain: offers.explain });
     },
     pages: (app: App, shell: Shell) => {
       livePages(app, shell, { pool, dbHealth, liveCalls, now, logger, checkSession });
       whyPages(app, shell, { ...inputs, dbHealth, config });
-      rankingPages(app, shell, { catalog: store, now, check });
     },
     jobs: () => jobsOf(pool, { notices, liveCalls, outcomes }),
   };
@@ -246,15 +240,6 @@ const permissions: readonly PermissionEntry[] = [
 ];
 
 const navigation: readonly NavEntry[] = [
-  {
-    group: 'main',
-    rank: 45,
-    key: 'ranking',
-    text: 'ranking.title',
-    path: '/ranking',
-    icon: 'rankings',
-    role: 'analyst',
-  },
   {
     group: 'main',
     rank: 40,

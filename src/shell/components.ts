@@ -9,7 +9,6 @@ const outlines = {
   overview: '<path d="M3 16V9M8 16V4M13 16v-5M18 16V7"/>',
   reports: '<path d="M3 3v14h14M6.5 12l3-4 3 2.5L17 5"/>',
   experiments: '<path d="M8 3v5L3.5 15.5A1 1 0 0 0 4.4 17h11.2a1 1 0 0 0 .9-1.5L12 8V3M7 3h6M6 12h8"/>',
-  rankings: '<path d="M6 16V4M3 7l3-3 3 3M14 4v12M11 13l3 3 3-3"/>',
   alerts: '<path d="M5 14V9a5 5 0 0 1 10 0v5l1.5 1.5h-13zM8.5 17.5h3"/>',
   offers: '<path d="M3 8.5V4a1 1 0 0 1 1-1h4.5L17 11.5 11.5 17z"/><circle cx="6.7" cy="6.7" r="1"/>',
   drafts: '<path d="M5 3h7l3 3v11H5zM12 3v3h3M7.5 12.5l1.8 1.8 3.4-4"/>',

@@ -215,7 +215,6 @@ export const tables: Record<string, Ownership> = {
       audiences: 'rules of audiences count conversions',
       experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from conversions',
-      offers: 'the check of other rankings weighs what sampled sessions earned',
     },
   },
   ...owned('privacy', ['erased_sessions', 'erasures']),

@@ -342,7 +342,6 @@ describe('for all users', () => {
     '/languages?tag=de',
     '/why?offer=1',
     '/why?user=nobody&offer=2',
-    '/ranking?ranking=no_context',
     '/campaigns',
     '/campaigns/1',
     '/campaigns/new',

@@ -111,7 +111,6 @@ const unknownLike = (id: string | undefined): string | undefined => {
 };
 
 const query = (path: string, { user }: Tenant): string => {
-  if (path === '/manage/v1/ranking-check') return '?ranking=weights';
   return /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
 };
 
