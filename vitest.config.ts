@@ -27,7 +27,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...(process.env.UPDATE_IMAGES === undefined ? [pictures] : [])],
     globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/seed.ts'],
+    setupFiles: ['test/support/seed.ts', 'test/support/problems.ts'],
     env: { TEST_SEED: seed },
     testTimeout: testLimitMs,
     hookTimeout: testLimitMs,

@@ -7,8 +7,8 @@ import type { Config } from '../config.ts';
 import { createFailFast, type DatabaseHealth } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
-import { t } from '../platform/i18n/messages.ts';
 import { parseUrl } from '../platform/lib/url.ts';
+import { Problem } from '../platform/problem.ts';
 import {
   advertiserPath,
   type Cookies,
@@ -150,7 +150,7 @@ function submittedCsrfToken(request: FastifyRequest): string {
 
 const csrfError = (): AppError =>
   new AppError('permission_denied', {
-    message: t('errors.expiredForm'),
+    message: new Problem('errors.expiredForm'),
   });
 
 /** Redirects to the sign-in page, which returns to the requested page. */

@@ -14,7 +14,7 @@ export const actorColumns = (reader: 'publisher' | 'operator') =>
 /** The audit log as a read-only kind of rows. */
 export const auditLog: Resource = {
   name: 'audit',
-  noun: 'entry of the audit log',
+  noun: 'audit entry',
   schemaName: 'AuditEntry',
   table: 'audit_log',
   key: 'id',

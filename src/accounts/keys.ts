@@ -31,6 +31,7 @@ import { hashKey, type Permission } from '../platform/http/auth.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import { checkRestrictions, prepareRestrictions, restrictionFields } from './keys/restrictions.ts';
 import { requireAtMost } from './roles.ts';
 
@@ -120,7 +121,7 @@ async function limitsOfMaker({ executor, actor }: Work): Promise<number[]> {
 
 function checkRate({ rate_limit_per_s: rate }: Values, mostPerS: number | null): ErrorDetail[] {
   if (mostPerS === null || (rate !== null && Number(rate) <= mostPerS)) return [];
-  const message = `must be ${mostPerS} or less: a key cannot lift the limit that it has itself`;
+  const message = problem('beyondRate', { max: mostPerS });
   return [{ path: '/rate_limit_per_s', message }];
 }
 
@@ -129,15 +130,14 @@ async function checkExpiry({ expires_at }: Values, work: Work): Promise<ErrorDet
     actor: { expiresAtMs: latestMs },
     nowMs,
   } = work;
-  const refused = (message: string): ErrorDetail[] => [{ path: '/expires_at', message }];
+  const refused = (message: Problem): ErrorDetail[] => [{ path: '/expires_at', message }];
   const atMs = expires_at === null ? Number.POSITIVE_INFINITY : (timeOf(expires_at as string) ?? 0);
-  if (Number.isNaN(atMs)) return refused('must be a time with its offset, such as 2030-01-31T00:00:00Z');
-  if (atMs <= nowMs) return refused('must be in the future');
+  if (Number.isNaN(atMs)) return refused(problem('timeWithOffset'));
+  if (atMs <= nowMs) return refused(problem('futureTime'));
   const mostDays = await mostDaysOf(work);
-  if (mostDays !== null && atMs > nowMs + mostDays * dayMs)
-    return refused(`must be ${mostDays} days from now or earlier: the publisher requires it (key_max_days)`);
+  if (mostDays !== null && atMs > nowMs + mostDays * dayMs) return refused(problem('keyMaxDays', { max: mostDays }));
   if (latestMs === null || atMs <= latestMs) return [];
-  return refused(`must be ${new Date(latestMs).toISOString()} or earlier: a key cannot make one that outlives itself`);
+  return refused(problem('keyOutlives', { latest: new Date(latestMs).toISOString() }));
 }
 
 /** Maximum lifetime of a publisher's new keys (days), or null for any. */

@@ -2,6 +2,7 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { promisify } from 'node:util';
 import { t } from '../platform/i18n/messages.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
+import { problem } from '../platform/problem.ts';
 
 type Cost = { logN: number; r: number; p: number };
 
@@ -17,7 +18,7 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 const limited = createLimiter({
   maxConcurrent: 2,
   maxWaitingPerClient: 40,
-  message: 'Too many sign-ins at once. Try again.',
+  message: problem('signInsWaiting'),
 });
 
 function hash(password: string, salt: Buffer, { logN, r, p }: Cost, client = ''): Promise<Buffer> {

@@ -11,6 +11,7 @@ import {
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Permission } from '../platform/http/auth.ts';
+import { problem } from '../platform/problem.ts';
 import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /**
@@ -45,7 +46,7 @@ export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
     requireAtMost(actor, values.permissions as Permission[]);
     if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
     const isTaken = isRole(String(values.name).toLowerCase());
-    return isTaken ? [{ path: '/name', message: 'is that of a role that every publisher has' }] : [];
+    return isTaken ? [{ path: '/name', message: problem('builtInRole') }] : [];
   },
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
@@ -62,8 +63,11 @@ export function requireAtMost(actor: Work['actor'], requested: readonly Permissi
   const beyond = isOperator(actor) ? [] : requested.filter((permission) => !actor.permissions.has(permission));
   if (beyond.length === 0) return;
   throw new AppError('permission_denied', {
-    message: 'A key or role may do at most what its maker may do.',
-    details: beyond.map((permission) => ({ path: '/permissions', message: `${permission} is not among your own` })),
+    message: problem('beyondMaker'),
+    details: beyond.map((permission) => ({
+      path: '/permissions',
+      message: problem('beyondPermissions', { permission }),
+    })),
   });
 }
 

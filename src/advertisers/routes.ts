@@ -8,11 +8,12 @@ import {
   requirePermission,
   send,
 } from '../management/http.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, notFound } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { fromMicros } from '../platform/money.ts';
+import { problem } from '../platform/problem.ts';
 import { counts, type ReportGroup, type ReportLine, readReport, readReportScope, reportGroups } from './report.ts';
 
 type Deps = Parameters<typeof readReport>[0] & { http: ManagementHttp; now: () => number };
@@ -77,13 +78,12 @@ export function reportRoute(app: App, { http, now, ...sources }: Deps): void {
     const limit = actor.restrictions?.resources ?? null;
     if (limit !== null && limit.placements !== null)
       throw new AppError('permission_denied', {
-        message: 'The key is limited to placements, and advertisers are not.',
+        message: problem('keyOfPlacements'),
       });
     const scope = await http.management.read(actor, publisherId, async (work) => {
       const scope = await readReportScope(work, id);
       const owner = (await findAdvertiser(work.executor, id))?.publisherId;
-      if (owner !== publisherId || (limit !== null && scope.campaigns.size === 0))
-        throw new AppError('resource_not_found', { message: 'Advertiser not found.' });
+      if (owner !== publisherId || (limit !== null && scope.campaigns.size === 0)) throw notFound('advertiser');
       return scope;
     });
     const { by = 'campaign', to = dayOf(now()), from = dayOf(now() - (defaultDays - 1) * dayMs) } = request.query;

@@ -5,6 +5,7 @@ import { isReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { inLanguage } from '../platform/i18n/reader.ts';
 import type { Mailer } from '../platform/mailer.ts';
+import { type Problem, problem, storedProblem } from '../platform/problem.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { ChatChannels } from '../reports/chat-channels.ts';
 import type { Sender } from '../webhooks/sender.ts';
@@ -78,18 +79,18 @@ export async function sendAlertMessages(deps: SendDeps): Promise<number> {
 const settle = async (
   executor: Executor,
   { alert_id, rule_id, attempts }: Due,
-  error: string | null,
+  error: Problem | null,
 ): Promise<void> => {
   const isDone = error === null || attempts >= maxAttempts;
   await executor.query(
     `update alert_messages set error = $3, next_attempt_at = case when $4 then null else next_attempt_at end
     where alert_id = $1 and rule_id = $2 and attempts = $5`,
-    [alert_id, rule_id, error, isDone, attempts],
+    [alert_id, rule_id, error && storedProblem(error), isDone, attempts],
   );
 };
 
 /** @returns why it was not sent, without addresses; null if it was sent, or no longer has a recipient */
-async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<string | null> {
+async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<Problem | null> {
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
   const written = <T>(write: (alert: AlertText, links: Links) => T): T =>
     inLanguage(isReaderLanguage(message.language) ? message.language : null, () => {
@@ -102,14 +103,14 @@ async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message:
     return post(sender, url, text);
   }
   if (message.email === null) return null;
-  if (mailer === null) return 'no mail server is set';
+  if (mailer === null) return problem('noMailServer');
   const mail = written(({ title, reason }, links) => ({
     subject: `${message.publisher}: ${title}`,
     text: t('mails.alertText', { title, reason, ...links }),
   }));
   return mailer.send({ to: message.email, ...mail }).then(
     () => null,
-    () => 'the mail server did not take it',
+    () => problem('mailRefused'),
   );
 }
 
@@ -140,14 +141,14 @@ export const chatChannelsOf = ({
   list: (publisherId) => listChannels(pool, publisherId),
   post: async (publisherId, channelId, { title, text, link }) => {
     const sealed = await findChannelUrl(pool, publisherId, channelId);
-    if (sealed === null) return 'the channel was removed';
+    if (sealed === null) return problem('channelRemoved');
     const written = `*${escaped(title)}*\n${escaped(text)}\n<${link.url}|${link.text}>`;
     return post(sender, secretBox.open(sealed, urlContext), written);
   },
 });
 
 /** Posts a text to a Slack-compatible webhook, with the address guard of webhooks. @returns why it failed, or null */
-export async function post(sender: Sender, url: string, text: string): Promise<string | null> {
+export async function post(sender: Sender, url: string, text: string): Promise<Problem | null> {
   const result = await sender.send({
     url,
     method: 'POST',
@@ -155,7 +156,7 @@ export async function post(sender: Sender, url: string, text: string): Promise<s
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: Buffer.from(JSON.stringify({ text })),
   });
-  if (result.kind === 'blocked') return 'the address is not public';
-  if (result.kind === 'error') return `no answer (${result.class})`;
-  return result.status >= 200 && result.status < 300 ? null : `the answer was ${result.status}`;
+  if (result.kind === 'blocked') return problem('addressNotPublic');
+  if (result.kind === 'error') return problem('noAnswer', { class: result.class });
+  return result.status >= 200 && result.status < 300 ? null : problem('answerWas', { status: result.status });
 }

@@ -2,9 +2,10 @@ import { Type } from '@sinclair/typebox';
 import { normaliseName } from '../catalog/names.ts';
 import { nameField } from '../management/fields.ts';
 import { orNull, type Resource, stamps } from '../management/resource.ts';
-import { problem } from '../management/schema-errors.ts';
+import { patternProblem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
-import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { AppError, type ErrorDetail, notFound } from '../platform/errors.ts';
+import { noun, type Problem, problem } from '../platform/problem.ts';
 import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 
 /** Maximum number of audiences of a publisher. */
@@ -24,7 +25,7 @@ export const audiences: Resource = {
     {
       key: Type.String({
         pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
-        [problem]: 'must have 1 to 64 characters of a–z 0–9 . -, the first a letter or digit',
+        [patternProblem]: problem('audienceKey'),
         description:
           'Key of the audience in calls and campaigns. It is converted to lower case; spaces and underscores ' +
           'become hyphens. It cannot be changed later.',
@@ -54,7 +55,7 @@ export const audiences: Resource = {
   prepare: (values) => (typeof values.key === 'string' ? { ...values, key: normaliseName(values.key) } : values),
   check: async (values, work, current) => {
     if (current !== null && (current.rule === null) !== (values.rule === null))
-      return [{ path: '/rule', message: 'is neither given to a list nor taken away later' }];
+      return [{ path: '/rule', message: problem('ruleKept') }];
     const rule = values.rule as Rule | null;
     return rule === null ? [] : [...checkRule(rule), ...(await checkIncluded(rule, String(values.key), work))];
   },
@@ -66,7 +67,7 @@ export const audiences: Resource = {
       [publisherId],
     );
     if ((rows[0]?.count ?? 0) >= maxAudiences)
-      throw new AppError('conflict', { message: `A publisher has at most ${maxAudiences} audiences.` });
+      throw new AppError('conflict', { message: problem('maxAudiences', { max: maxAudiences }) });
   },
   beforeRemove: async (work, { key }) => refuseIfUsed(work, String(key)),
 };
@@ -79,33 +80,41 @@ async function checkIncluded({ audience }: Rule, key: string, work: Work): Promi
     [work.publisherId],
   );
   const includedBy = new Map(rows.map((row) => [row.key, row.included]));
-  const wrong = (message: string): ErrorDetail[] => [{ path: '/rule/audience', message }];
+  const wrong = (message: Problem): ErrorDetail[] => [{ path: '/rule/audience', message }];
   const by: string[] = [];
   for (let at: string | null = audience; at !== null && !by.includes(at); at = includedBy.get(at) ?? null) {
     if (at === key)
-      return wrong(['is the audience itself', ...by.map((audienceKey) => `by way of ${audienceKey}`)].join(', '));
+      return wrong(by.length === 0 ? problem('audienceItself') : problem('audienceLoop', { keys: by.join(', ') }));
     by.push(at);
   }
-  return includedBy.has(audience) ? [] : wrong(`There is no audience ${audience}`);
+  return includedBy.has(audience) ? [] : wrong(problem('noAudience', { key: audience }));
 }
 
 /** @throws AppError in_use if a campaign or a rule uses the audience */
 async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promise<void> {
-  const { rows } = await executor.query<{ use: string }>(
-    `select 'is targeted by the campaign ' || name as use from campaigns
+  const { rows } = await executor.query<{ campaign: string | null; audience: string | null }>(
+    `select name as campaign, null as audience from campaigns
     where publisher_id = $1 and deleted_at is null and (
       rules -> 'targeting' -> 'audiences' -> 'include' ? $2 or rules -> 'targeting' -> 'audiences' -> 'exclude' ? $2
     )
     union all
-    select 'is named by the rule of the audience ' || key from audiences
+    select null, key from audiences
     where publisher_id = $1 and rule ->> 'audience' = $2 limit 1`,
     [publisherId, key],
   );
   const [used] = rows;
   if (used !== undefined)
     throw new AppError('in_use', {
-      message: 'The audience is in use.',
-      details: [{ path: '/key', message: used.use }],
+      message: problem('inUse', { noun: noun('audience') }),
+      details: [
+        {
+          path: '/key',
+          message:
+            used.campaign === null
+              ? problem('usedByAudience', { key: used.audience ?? '' })
+              : problem('usedByCampaign', { name: used.campaign }),
+        },
+      ],
     });
 }
 
@@ -118,7 +127,7 @@ type Lock = '' | 'for key share';
  */
 export async function listId(work: Work, key: string, lock: Lock = ''): Promise<number> {
   const { id, hasRule } = await findAudience(work, key, lock);
-  if (hasRule) throw new AppError('conflict', { message: 'The members of this audience follow its rule.' });
+  if (hasRule) throw new AppError('conflict', { message: problem('membersFollowRule') });
   return id;
 }
 
@@ -133,6 +142,6 @@ export async function findAudience(
     [publisherId, key.includes('\0') ? '' : normaliseName(key)],
   );
   const [row] = rows;
-  if (row === undefined) throw new AppError('resource_not_found', { message: 'Audience not found.' });
+  if (row === undefined) throw notFound('audience');
   return row;
 }

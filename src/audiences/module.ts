@@ -31,7 +31,7 @@ type AudiencesDeps = { platform: Platform; catalog: Catalog };
 export function createAudiences({ platform }: AudiencesDeps) {
   const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('import') };
+  const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('importJob') };
   return {
     name: 'audiences',
     rank: 40,

@@ -4,6 +4,7 @@ import { ApprovalRequired } from '../management/approval.ts';
 import type { Resource, Values, View } from '../management/resource.ts';
 import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts';
 import type { Permission } from '../platform/http/auth.ts';
+import { problem } from '../platform/problem.ts';
 
 /** Permission to approve drafts and to save material changes without approval (docs/reference/management.md#drafts). */
 export const approvalPermission: Permission = 'offers/approval';
@@ -29,7 +30,7 @@ export const mayApprove = (actor: Actor): boolean => isOperator(actor) || actor.
 export const checkTrust: NonNullable<Resource['check']> = ({ trusted }, { actor }, current) =>
   trusted === (current?.trusted ?? false) || mayApprove(actor)
     ? []
-    : [{ path: '/trusted', message: 'needs the permission offers/approval' }];
+    : [{ path: '/trusted', message: problem('needsApproval') }];
 
 /** Whether the actor may publish changes of a campaign. Only operators may where other publishers serve it too. */
 export async function mayPublish({ actor, executor }: Work, campaignId: number): Promise<boolean> {

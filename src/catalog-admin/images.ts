@@ -11,6 +11,7 @@ import type { App } from '../platform/http/app.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import type { Choice, FormBuilder } from '../shell/forms.ts';
 import type { ImageType } from './images/accept.ts';
 import { drawSvg } from './images/draw.ts';
@@ -63,10 +64,10 @@ type Kind = keyof typeof names;
 const inTurn = createLimiter({
   maxConcurrent: 1,
   maxWaitingPerClient: 16,
-  message: 'Too many pictures are being made.',
+  message: problem('imagesWaiting'),
 });
 
-const refused = (message: string, cause?: unknown): AppError =>
+const refused = (message: Problem, cause?: unknown): AppError =>
   new AppError('invalid_picture', {
     details: [{ path: '/image', message }],
     ...(cause === undefined ? {} : { cause }),
@@ -81,13 +82,12 @@ const refused = (message: string, cause?: unknown): AppError =>
 export async function readUpload(bytes: Buffer, declared: string): Promise<Upload> {
   requireBytes(bytes);
   const kind = kindOf(bytes);
-  if (kind === null) throw refused('is no picture of a type that can be used: PNG, JPEG, WebP or SVG');
+  if (kind === null) throw refused(problem('imageType'));
   const declaredType = declared.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const isNamed = declaredType !== '' && declaredType !== 'application/octet-stream';
   if (isNamed && declaredType !== names[kind] && !(kind === 'jpg' && declaredType === 'image/jpg'))
-    throw refused(`is declared as ${declaredType.slice(0, 60)}, but holds ${names[kind]}`);
-  if (kind === 'svg' && /<!ENTITY/i.test(bytes.toString('latin1')))
-    throw refused('is a drawing that declares entities, which is not taken');
+    throw refused(problem('imageDeclared', { declared: declaredType.slice(0, 60), held: names[kind] }));
+  if (kind === 'svg' && /<!ENTITY/i.test(bytes.toString('latin1'))) throw refused(problem('imageEntities'));
   return inTurn(() => readPixels(bytes, kind));
 }
 
@@ -110,16 +110,16 @@ async function readDrawing(bytes: Buffer): Promise<Upload> {
     const { width, height } = await measure(drawn.png);
     return { bytes: drawn.png, type: 'png', size: { width, height } };
   }
-  const problem = 'problem' in drawn ? drawn.problem : 'broken';
-  if (problem === 'slow') throw refused(`is a drawing that takes more than ${timeoutS} seconds to draw`);
-  if (problem === 'heavy') throw refused('is a drawing that becomes a picture of more than 5 MB');
-  throw refused('is broken: it cannot be drawn');
+  const failure = 'problem' in drawn ? drawn.problem : 'broken';
+  if (failure === 'slow') throw refused(problem('imageSlow', { seconds: timeoutS }));
+  if (failure === 'heavy') throw refused(problem('imageHeavy'));
+  throw refused(problem('imageNotDrawn'));
 }
 
 async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
   // This comes first because it limits the number of parts; the other readers do not.
   const upright = stripMetadata(bytes, kind, 1);
-  if (upright === null) throw refused('is broken: it is not built as its type demands');
+  if (upright === null) throw refused(problem('imageNotBuilt'));
   const { width, height, orientation } = await measure(bytes);
   requireSize({ width, height });
   const stored = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
@@ -129,7 +129,7 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
     const picture = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
     await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
   } catch (err) {
-    throw refused('is broken: it cannot be read to its end', err);
+    throw refused(problem('imageCut'), err);
   }
   return { bytes: stored, type: kind, size: { width, height } };
 }
@@ -139,8 +139,7 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
  * @throws AppError body_too_large
  */
 function requireBytes(bytes: Buffer): void {
-  if (bytes.length > maxUploadBytes)
-    throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
+  if (bytes.length > maxUploadBytes) throw new AppError('body_too_large', { message: problem('imageSize') });
 }
 
 /**
@@ -148,10 +147,8 @@ function requireBytes(bytes: Buffer): void {
  * @throws AppError invalid_picture if a side is too long, or there are too many pixels
  */
 function requireSize({ width, height }: Size): void {
-  if (width > maxSide || height > maxSide)
-    throw refused(`is ${width} by ${height} pixels; a side may have at most ${maxSide}`);
-  if (width * height > maxPixels)
-    throw refused(`is ${width} by ${height} pixels, more than ${maxPixels / 1e6} million in all`);
+  if (width > maxSide || height > maxSide) throw refused(problem('imageSide', { width, height, max: maxSide }));
+  if (width * height > maxPixels) throw refused(problem('imagePixels', { width, height, max: maxPixels / 1e6 }));
 }
 
 async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {
@@ -159,7 +156,7 @@ async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {
     const { autoOrient, orientation = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
     return { ...autoOrient, orientation };
   } catch (err) {
-    throw refused('is broken: it cannot be read', err);
+    throw refused(problem('imageUnread'), err);
   }
 }
 
@@ -211,11 +208,11 @@ export async function readImageForm(
     for await (const part of request.parts()) {
       if (part.type === 'field') {
         if (part.valueTruncated)
-          throw new AppError('body_too_large', { message: `The field ${part.fieldname} is too long.` });
+          throw new AppError('body_too_large', { message: problem('formFieldLong', { name: part.fieldname }) });
         fields[part.fieldname] = readField(part.fieldname, part.value);
       } else {
         const bytes = await part.toBuffer();
-        if (part.file.truncated) throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
+        if (part.file.truncated) throw new AppError('body_too_large', { message: problem('imageSize') });
         if (part.fieldname === imageField) file = { bytes, declared: part.mimetype };
       }
     }
@@ -226,7 +223,7 @@ export async function readImageForm(
   }
   if (file === null)
     throw new AppError('invalid_request', {
-      details: [{ path: '/image', message: 'is required: the picture as a file' }],
+      details: [{ path: '/image', message: problem('imageRequired') }],
     });
   const same = `${JSON.stringify(fields)}\n${hash('sha256', file.bytes, 'hex')}`;
   return { fields, picture: await readUpload(file.bytes, file.declared), same };
@@ -301,7 +298,7 @@ export async function saveOriginal(
   const digest = createHash('sha256').update(bytes).digest();
   await store?.put(digest.toString('hex'), bytes).catch((cause: unknown) => {
     throw new AppError('unavailable', {
-      message: 'The image store is temporarily unavailable.',
+      message: problem('imageStoreDown'),
       retryAfterS: 5,
       cause,
     });

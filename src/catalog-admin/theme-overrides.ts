@@ -9,9 +9,10 @@ import {
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { buildAppearance, fontFamilyPattern, fontUrlPattern, fontWeightsPattern, overlay } from '../catalog/themes.ts';
 import { maxUrlLength, text } from '../management/fields.ts';
-import { problem } from '../management/schema-errors.ts';
+import { patternProblem } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { parseUrl } from '../platform/lib/url.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;
@@ -63,7 +64,7 @@ const webFont = Type.Object(
     family: Type.Optional(
       Type.String({
         pattern: fontFamilyPattern,
-        [problem]: 'must be a name of at most 60 characters, without quotes and brackets',
+        [patternProblem]: problem('fontName'),
         description: 'Font family name.',
       }),
     ),
@@ -71,7 +72,7 @@ const webFont = Type.Object(
     weights: Type.Optional(
       Type.String({
         pattern: fontWeightsPattern,
-        [problem]: 'must be a weight such as 400, or two such as 100 900',
+        [patternProblem]: problem('fontWeights'),
         description: 'Font weight, such as `400`, or a range for a variable font, such as `100 900`.',
       }),
     ),
@@ -125,27 +126,27 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
       value !== '' &&
       !(/^https?:\/\/\S+$/.test(String(value)) && parseUrl(String(value)) !== null)
     )
-      details.push({ path: `/${path}`, message: 'must be a URL that begins with https://, or empty' });
+      details.push({ path: `/${path}`, message: problem('httpsUrlOrEmpty') });
   }
   const { borderRadius = {} } = (theme.styles.popup ?? {}) as { borderRadius?: Record<string, string> };
   for (const [corner, radius] of Object.entries(borderRadius)) {
     if (!/^\d{1,4}(\.\d{1,4})?$/.test(radius))
-      details.push({ path: `/styles/popup/borderRadius/${corner}`, message: 'must be a plain number, without a unit' });
+      details.push({ path: `/styles/popup/borderRadius/${corner}`, message: problem('plainNumber') });
   }
   const event = theme.settings.usp_confirmation_event;
   if (event !== undefined && !/^\S{1,100}$/.test(String(event)))
-    details.push({ path: '/settings/usp_confirmation_event', message: 'must be the name of an event, without blanks' });
+    details.push({ path: '/settings/usp_confirmation_event', message: problem('eventName') });
   return [...details, ...checkFont(theme.appearance.web_font as Partial<WebFont> | undefined)];
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** Returns the problem of a font's URL, or null. Browsers load `http:` only from their own machine. */
-export function fontUrlProblem(text: string): string | null {
+export function fontUrlProblem(text: string): Problem | null {
   const url = parseUrl(text);
-  if (url === null || !new RegExp(fontUrlPattern).test(text)) return 'must be the URL of a woff2 file';
+  if (url === null || !new RegExp(fontUrlPattern).test(text)) return problem('fontUrl');
   const isSafe = url.protocol === 'https:' || loopback.test(url.hostname);
-  if (!isSafe || url.username !== '') return 'must be a URL that begins with https://, without a password';
+  if (!isSafe || url.username !== '') return problem('fontHttps');
   return null;
 }
 
@@ -155,10 +156,10 @@ function checkFont(font: Partial<WebFont> | undefined): ErrorDetail[] {
   const problems = { url: fontUrlProblem(url), bold_url: boldUrl === '' ? null : fontUrlProblem(boldUrl) };
   if (problems.url === null && problems.bold_url === null) {
     const isOther = boldUrl !== '' && parseUrl(boldUrl)?.origin !== parseUrl(url)?.origin;
-    const unmeasured = 'is not measured: `POST /manage/v1/fonts` says its measures';
+    const unmeasured = problem('fontUnmeasured');
     if (!font.family || !font.ascent || !font.width) problems.url = unmeasured;
     if (boldUrl !== '' && !font.bold_width) problems.bold_url = unmeasured;
-    if (isOther) problems.bold_url = 'must have the origin of `url`';
+    if (isOther) problems.bold_url = problem('fontOrigin');
   }
   return Object.entries(problems).flatMap(([name, message]) =>
     message === null ? [] : [{ path: `/appearance/web_font/${name}`, message }],
@@ -171,11 +172,11 @@ export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
     .filter((name) => Object.hasOwn(theme.settings, name))
     .map((name) => ({
       path: `/settings/${name}`,
-      message: 'has no effect here: it follows from the publisher and the theme',
+      message: problem('noEffect'),
     })),
   ...lowContrasts(overlay(defaultStyles, theme.styles), buildAppearance(theme)).map(({ path, on, ratio }) => ({
     path: `/${path.replaceAll('.', '/')}`,
-    message: `is hard to read on ${on}: ${ratio}:1, below 4.5:1`,
+    message: problem('hardToRead', { background: on, ratio }),
   })),
 ];
 

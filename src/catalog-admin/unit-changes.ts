@@ -6,6 +6,7 @@ import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 import { ownOf } from '../platform/lib/own.ts';
+import { problem } from '../platform/problem.ts';
 import { getControls, setControls, storedOf } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
@@ -65,7 +66,9 @@ export async function undoUnitChanges(work: Work, written: readonly WrittenRow[]
     const changed = Object.entries(row.fields).filter(([name, { new: now }]) => !isSame(ownOf(current, name), now));
     if (changed.length > 0)
       throw new AppError('conflict', {
-        message: `It was changed since: ${changed.map(([name]) => `${name} of ${row.resource} ${row.key}`)}.`,
+        message: problem('changedSince', {
+          names: changed.map(([name]) => `${name} of ${row.resource} ${row.key}`).join(', '),
+        }),
       });
     const before = Object.fromEntries(Object.entries(row.fields).map(([name, { old }]) => [name, old]));
     if (row.resource === 'controls') await writeFloors(work, before);
@@ -117,7 +120,7 @@ async function writeSettings(work: Work, names: readonly string[], { settings, s
   const written: WrittenRow[] = [];
   for (const { id, used, elsewhere } of rows) {
     if (id === null)
-      throw new AppError('conflict', { message: `There is no theme to write settings to at ${used.join(', ')}.` });
+      throw new AppError('conflict', { message: problem('noThemeFor', { placements: used.join(', ') }) });
     const theme = await getRow(themes, work, String(id), 'for update');
     const merged = merge(theme.settings as Fields, settings);
     if (!elsewhere) {

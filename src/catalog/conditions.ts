@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../platform/errors.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 
 /**
  * A comparison of one custom attribute of the request. Attributes are text; numbers and booleans are compared as text.
@@ -28,13 +29,13 @@ export function checkCondition(condition: unknown, path: string): ErrorDetail[] 
 
   function walk(node: unknown, at: string, depth: number): void {
     if (details.length >= 20) return;
-    if (depth > maxDepth) details.push({ path: at, message: `conditions may be nested at most ${maxDepth} deep` });
-    else if (!isObject(node)) details.push({ path: at, message: 'must be a condition' });
+    if (depth > maxDepth) details.push({ path: at, message: problem('conditionsDeep', { max: maxDepth }) });
+    else if (!isObject(node)) details.push({ path: at, message: problem('aCondition') });
     else if ('all' in node || 'any' in node) walkGroup(node, at, depth);
     else {
       comparisons += 1;
       if (comparisons === maxComparisons + 1)
-        details.push({ path: at, message: `at most ${maxComparisons} comparisons are allowed` });
+        details.push({ path: at, message: problem('comparisons', { max: maxComparisons }) });
       else if (comparisons <= maxComparisons) details.push(...checkComparison(node, at));
     }
   }
@@ -42,11 +43,11 @@ export function checkCondition(condition: unknown, path: string): ErrorDetail[] 
   function walkGroup(node: Record<string, unknown>, at: string, depth: number): void {
     const name = 'all' in node ? 'all' : 'any';
     const parts = node[name];
-    if (Object.keys(node).length > 1) details.push({ path: at, message: `must hold nothing beside "${name}"` });
+    if (Object.keys(node).length > 1) details.push({ path: at, message: problem('besideGroup', { name }) });
     else if (!Array.isArray(parts) || parts.length === 0)
-      details.push({ path: `${at}/${name}`, message: 'must list at least one condition' });
+      details.push({ path: `${at}/${name}`, message: problem('noCondition') });
     else if (parts.length > maxComparisons)
-      details.push({ path: `${at}/${name}`, message: `at most ${maxComparisons} comparisons are allowed` });
+      details.push({ path: `${at}/${name}`, message: problem('comparisons', { max: maxComparisons }) });
     else for (const [index, part] of parts.entries()) walk(part, `${at}/${name}/${index}`, depth + 1);
   }
 
@@ -58,15 +59,15 @@ function checkComparison(node: Record<string, unknown>, path: string): ErrorDeta
   const { key, op, value, ...others } = node;
   const details: ErrorDetail[] = Object.keys(others).map((name) => ({
     path: `${path}/${name}`,
-    message: 'is not known',
+    message: problem('unknownHere'),
   }));
   if (typeof key !== 'string' || !keyPattern.test(key))
     details.push({
       path: `${path}/key`,
-      message: 'must be the name of a custom key: 1 to 64 characters of A–Z a–z 0–9 _ . -',
+      message: problem('attributeName'),
     });
   if (typeof op !== 'string' || !ops.includes(op))
-    details.push({ path: `${path}/op`, message: `must be one of ${ops.join(', ')}` });
+    details.push({ path: `${path}/op`, message: problem('oneOf', { choices: ops.join(', ') }) });
   else {
     const message = valueMessage(op, value);
     if (message !== null) details.push({ path: `${path}/value`, message });
@@ -74,19 +75,17 @@ function checkComparison(node: Record<string, unknown>, path: string): ErrorDeta
   return details;
 }
 
-function valueMessage(op: string, value: unknown): string | null {
-  if (op === 'exists' || op === 'not_exists') return value === undefined ? null : `must be left out with "${op}"`;
-  if ([value].flat().some(isOutOfRange)) return 'must be 0, or between 10⁻⁹ and 2⁵³ with either sign';
+function valueMessage(op: string, value: unknown): Problem | null {
+  if (op === 'exists' || op === 'not_exists') return value === undefined ? null : problem('noValueWith', { op });
+  if ([value].flat().some(isOutOfRange)) return problem('numberRange');
   if (op === 'in' || op === 'not_in') {
-    if (!Array.isArray(value) || value.length === 0) return 'must list at least one value';
-    if (value.length > maxValues) return `must list at most ${maxValues} values`;
-    return value.every(isValue)
-      ? null
-      : `must be a list of texts of at most ${maxValueLength} characters, numbers or booleans`;
+    if (!Array.isArray(value) || value.length === 0) return problem('noValue');
+    if (value.length > maxValues) return problem('maxValues', { max: maxValues });
+    return value.every(isValue) ? null : problem('valueList', { max: maxValueLength });
   }
-  if (['lt', 'lte', 'gt', 'gte'].includes(op)) return typeof value === 'number' ? null : 'must be a number';
-  if (op === 'prefix' && value === '') return 'must not be empty: every value begins with nothing';
-  return isValue(value) ? null : `must be a text of at most ${maxValueLength} characters, a number or a boolean`;
+  if (['lt', 'lte', 'gt', 'gte'].includes(op)) return typeof value === 'number' ? null : problem('isNumber');
+  if (op === 'prefix' && value === '') return problem('emptyPrefix');
+  return isValue(value) ? null : problem('valueType', { max: maxValueLength });
 }
 
 const isValue = (value: unknown): boolean =>

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import { problem } from '../management/schema-errors.ts';
+import { patternProblem } from '../management/schema-errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
+import { problem } from '../platform/problem.ts';
 import type { TokenUse } from '../platform/security/tracking-token.ts';
 
 /** Rules of one kind of event. An absent flag is off. */
@@ -141,7 +142,7 @@ export const orOwnKind = <const Values extends readonly string[]>(values: Values
       [
         Type.String({
           pattern: `^own:${ownName}$`,
-          [problem]: `must be one of ${values.join(', ')}, or own: with the name of an own event`,
+          [patternProblem]: problem('oneOfOrOwn', { choices: values.join(', ') }),
         }),
         ...values.map((value) => Type.Literal(value)),
       ],
@@ -153,7 +154,7 @@ export const ownEventsField = (description: string) =>
   Type.Array(
     Type.String({
       pattern: `^${ownName}$`,
-      [problem]: 'must have 1 to 40 lower-case letters, digits, hyphens and underscores',
+      [patternProblem]: problem('ownEventName'),
     }),
     { maxItems: maxOwnEvents, uniqueItems: true, default: [], description },
   );

@@ -2,6 +2,7 @@ import type { Figures } from '../management/crud-definition.ts';
 import type { Values, View } from '../management/resource.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Html } from '../platform/http/html.ts';
+import type { Problem } from '../platform/problem.ts';
 import type { PageContext } from '../shell/context.ts';
 import type { Shell } from '../shell/layout.ts';
 import { type Pages, pagesOfPublisher } from '../shell/pages.ts';
@@ -38,7 +39,7 @@ export const maxFontBytes = 512 * 1024;
 export type FetchFile = (
   url: string,
   request: { headers: Record<string, string>; deadlineMs: number },
-) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: string }>;
+) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: Problem }>;
 
 /** Contributions of other modules to the catalogue's pages. Missing parts are not shown. */
 export type PageExtensions = {

@@ -5,6 +5,7 @@ import type { ErrorDetail } from '../platform/errors.ts';
 import { canonicalTag } from '../platform/lib/language-tags.ts';
 import { minuteOf, timeOf } from '../platform/lib/time-zone.ts';
 import { isKnownZone, namesInstead } from '../platform/lib/zone-names.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import { type Condition, checkCondition } from './conditions.ts';
 import { kindsWith, orOwnKind } from './event-kinds.ts';
 import { isCountry, normaliseName } from './names.ts';
@@ -332,19 +333,15 @@ export function checkSequenceRule(rule: unknown): ErrorDetail[] {
   return checked(sequenceRule, rule, ({ positions, match, placement }: SequenceRuleBody) => [
     ...(placement === null || placement === normaliseName(placement)
       ? []
-      : [{ path: '/placement', message: 'must be the name of a placement: lower case, hyphens for blanks' }]),
-    ...(positions?.length === 0
-      ? [{ path: '/positions', message: 'lists no position; use null for all positions' }]
-      : []),
+      : [{ path: '/placement', message: problem('placementName') }]),
+    ...(positions?.length === 0 ? [{ path: '/positions', message: problem('noPosition') }] : []),
     ...repeated(positions ?? undefined, '/positions', String),
-    ...(Object.keys(match).length === 0
-      ? [{ path: '/match', message: 'must name offers, campaigns, advertisers, categories or tags' }]
-      : []),
+    ...(Object.keys(match).length === 0 ? [{ path: '/match', message: problem('matchNothing') }] : []),
     ...Object.entries(match).flatMap(([name, list]) => (list.length === 0 ? [empty(`/match/${name}`)] : [])),
   ]);
 }
 
-const empty = (path: string): ErrorDetail => ({ path, message: 'is empty; leave it out or list something' });
+const empty = (path: string): ErrorDetail => ({ path, message: problem('emptyList') });
 
 /** Checks the schema first, and runs `check` only on values that satisfy it. */
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
@@ -361,7 +358,7 @@ function checkTargeting({ targeting = {} }: CampaignRules): ErrorDetail[] {
     if (countries !== undefined && !countries.includes(country))
       details.push({
         path: `/targeting/regions/include/${index}`,
-        message: `${region} is in none of the countries listed, so it never counts`,
+        message: problem('noCountryOf', { region }),
       });
   }
   return details;
@@ -369,8 +366,7 @@ function checkTargeting({ targeting = {} }: CampaignRules): ErrorDetail[] {
 
 function checkTargetList(name: TargetingKey, list: TargetList): ErrorDetail[] {
   const path = `/targeting/${name}`;
-  if (list.include === undefined && list.exclude === undefined)
-    return [{ path, message: 'must list what is included or excluded' }];
+  if (list.include === undefined && list.exclude === undefined) return [{ path, message: problem('noTargets') }];
   const details: ErrorDetail[] = [];
   const pathByValue = new Map<string, string>();
   for (const side of ['include', 'exclude'] as const) {
@@ -384,7 +380,7 @@ function checkTargetList(name: TargetingKey, list: TargetList): ErrorDetail[] {
       else if (earlier !== undefined)
         details.push({
           path: at,
-          message: earlier === side ? `${value} is listed twice` : `${value} is both included and excluded`,
+          message: earlier === side ? problem('valueTwice', { value }) : problem('bothSides', { value }),
         });
       pathByValue.set(value.toLowerCase(), side);
     }
@@ -392,26 +388,22 @@ function checkTargetList(name: TargetingKey, list: TargetList): ErrorDetail[] {
   return details;
 }
 
-function targetMessage(name: TargetingKey, value: string): string | null {
-  if (value.trim() !== value) return 'must not begin or end with a blank';
+function targetMessage(name: TargetingKey, value: string): Problem | null {
+  if (value.trim() !== value) return problem('blankAround');
   if (name === 'countries') {
-    if (value.toUpperCase() === 'UK') return 'UK is not a country code; the United Kingdom is GB';
-    return isCountry(value) ? null : `${value} is not a country code (ISO 3166-1 alpha-2, such as US)`;
+    if (value.toUpperCase() === 'UK') return problem('noUk');
+    return isCountry(value) ? null : problem('noCountry', { value });
   }
   if (name === 'regions')
     return /^[A-Z]{2}-[A-Z0-9]{1,3}$/i.test(value) && isCountry(value.slice(0, 2))
       ? null
-      : `${value} is not a region code (ISO 3166-2, such as US-CA)`;
-  if (name === 'languages')
-    return canonicalTag(value) === null ? `${value} is not a language (BCP 47, such as de or pt-BR)` : null;
-  if (name === 'postal_codes')
-    return /^[A-Z0-9-]{1,12}\*?$/i.test(value)
-      ? null
-      : `${value} is not a postal code: letters, digits and hyphens without blanks, perhaps a * at the end`;
+      : problem('noRegion', { value });
+  if (name === 'languages') return canonicalTag(value) === null ? problem('noLanguageTag', { value }) : null;
+  if (name === 'postal_codes') return /^[A-Z0-9-]{1,12}\*?$/i.test(value) ? null : problem('noPostalCode', { value });
   return null;
 }
 
-export const timeProblem = 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00';
+export const timeProblem = problem('scheduleTime');
 
 function checkSchedule(
   { start_at, end_at, time_zone, hours }: Schedule,
@@ -427,12 +419,12 @@ function checkSchedule(
       });
   }
   if (startMs !== null && endMs !== null && endMs <= startMs)
-    details.push({ path: '/schedule/end_at', message: 'The end must come after the start' });
+    details.push({ path: '/schedule/end_at', message: problem('endFirst') });
   const instead = time_zone === undefined || isZone(time_zone) ? null : namesInstead(time_zone);
   if (instead !== null)
     details.push({
       path: '/schedule/time_zone',
-      message: `${time_zone} is not a time zone (IANA name, such as ${instead})`,
+      message: problem('noTimeZone', { name: String(time_zone), names: instead }),
     });
   if (hours?.length === 0) details.push(empty('/schedule/hours'));
   for (const [index, { days, from, to }] of (hours ?? []).entries()) {
@@ -440,31 +432,25 @@ function checkSchedule(
     const [start, end] = [minuteOf(from), minuteOf(to)];
     if (days.length === 0) details.push(empty(`${path}/days`));
     details.push(...repeated(days, `${path}/days`, String));
-    if (start === null || start === 1440)
-      details.push({ path: `${path}/from`, message: 'must be a time of day such as 09:00' });
-    if (end === null) details.push({ path: `${path}/to`, message: 'must be a time of day such as 17:30, or 24:00' });
+    if (start === null || start === 1440) details.push({ path: `${path}/from`, message: problem('timeOfDay') });
+    if (end === null) details.push({ path: `${path}/to`, message: problem('timeOfDayEnd') });
     if (start !== null && end !== null && end <= start)
       details.push({
         path: `${path}/to`,
-        message: 'The end must come after the start; split hours that pass midnight in two',
+        message: problem('endOfHoursFirst'),
       });
   }
   return details;
 }
 
 const checkFrequencyCaps = (caps: readonly FrequencyCap[] | undefined, path: string): ErrorDetail[] =>
-  repeated(
-    caps,
-    path,
-    ({ scope, event, window_minutes }) => `${scope} ${event} ${window_minutes}`,
-    'limits the same as an earlier cap',
-  );
+  repeated(caps, path, ({ scope, event, window_minutes }) => `${scope} ${event} ${window_minutes}`, problem('sameCap'));
 
 function checkTotalCaps(caps: readonly TotalCap[] | undefined, path: string): ErrorDetail[] {
-  const details = repeated(caps, path, ({ metric, per }) => `${metric} ${per}`, 'limits the same as an earlier cap');
+  const details = repeated(caps, path, ({ metric, per }) => `${metric} ${per}`, problem('sameCap'));
   for (const [index, { metric, limit }] of (caps ?? []).entries()) {
     if (metric !== 'budget' && !Number.isInteger(limit))
-      details.push({ path: `${path}/${index}/limit`, message: 'must be a whole number' });
+      details.push({ path: `${path}/${index}/limit`, message: problem('isInteger') });
   }
   return details;
 }
@@ -473,7 +459,7 @@ function repeated<T>(
   list: readonly T[] | undefined,
   path: string,
   keyOf: (item: T) => string,
-  message = 'is listed twice',
+  message = problem('twice'),
 ): ErrorDetail[] {
   const seenKeys = new Set<string>();
   return (list ?? []).flatMap((item, index) => {

@@ -11,6 +11,7 @@ import {
   type WebFont,
 } from '@perkwire/client';
 import { type Language, languages } from '../platform/i18n/languages.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import { maxThemeKeyLength, normaliseName } from './names.ts';
 import type { Publisher, Theme } from './types.ts';
 
@@ -133,9 +134,9 @@ const keyPattern = /^[\p{L}\p{M}\p{N}.-]+$/u;
  * Returns the problem of a normalised key, or null. A key of digits only would be an id
  * (docs/reference/themes-and-rendering.md#themes).
  */
-export function themeKeyProblem(key: string): string | null {
-  if (!keyPattern.test(key)) return 'must consist of letters, digits, hyphens and dots';
-  return /^\d+$/.test(key) ? 'must not be a number: numbers are ids' : null;
+export function themeKeyProblem(key: string): Problem | null {
+  if (!keyPattern.test(key)) return problem('themeKey');
+  return /^\d+$/.test(key) ? problem('themeKeyNumber') : null;
 }
 
 /** Generates a key from a theme's name that is not taken. */

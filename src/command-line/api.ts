@@ -144,7 +144,7 @@ type Refusal = { message?: string; error?: { code?: string; details?: { path: st
 async function refusal(answer: Response, url: string): Promise<CommandError> {
   const { status } = answer;
   const body = (await answer.json().catch(() => ({}))) as Refusal;
-  const details = (body.error?.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`).join('');
+  const details = (body.error?.details ?? []).map(({ path, message }) => `\n  ${path}: ${message}`).join('');
   const message = body.message ?? `${url} responded with status ${status}. Check that it is the URL of Perkwire.`;
   const code = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
   return new CommandError(code, `${message}${details}`);

@@ -73,7 +73,7 @@ function parse(command: Command, args: string[]): { values: Values; positionals:
 function report(err: Error, out: Output, signal: AbortSignal): number {
   if (signal.aborted && (err.name === 'AbortError' || isDatabaseUnavailable(err))) return exitCodes.stopped;
   const details =
-    err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`) : [];
+    err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `\n  ${path}: ${message}`) : [];
   out.note(`${err.message}${details.join('')}`);
   if (err instanceof CommandError) return err.exitCode;
   if (err instanceof ConfigError) return exitCodes.usage;

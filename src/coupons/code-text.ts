@@ -1,3 +1,5 @@
+import { type Problem, problem } from '../platform/problem.ts';
+
 /** Maximum length of a code, in characters. */
 export const maxCodeLength = 200;
 
@@ -5,9 +7,9 @@ export const maxCodeLength = 200;
 const control = /\p{Cc}/u;
 
 /** Reason why a text can't be a code, or null. The text is trimmed already. */
-export function refuseCode(code: string): string | null {
-  if (code === '') return 'must not be blank';
-  if (code.length > maxCodeLength) return `has ${code.length} characters; a code may have ${maxCodeLength}`;
-  if (/\p{Cf}/u.test(code)) return 'has a zero-width character';
-  return control.test(code) || code.includes('\uFFFD') ? 'must be readable text of one line' : null;
+export function refuseCode(code: string): Problem | null {
+  if (code === '') return problem('blank');
+  if (code.length > maxCodeLength) return problem('codeLong', { length: code.length, max: maxCodeLength });
+  if (/\p{Cf}/u.test(code)) return problem('valueZeroWidth');
+  return control.test(code) || code.includes('\uFFFD') ? problem('codeUnreadable') : null;
 }

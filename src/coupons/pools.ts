@@ -2,17 +2,18 @@ import { type Static, Type } from '@sinclair/typebox';
 import { audit } from '../management/audit.ts';
 import { text } from '../management/fields.ts';
 import { orNull, type View } from '../management/resource.ts';
-import { checkValue, problem } from '../management/schema-errors.ts';
+import { checkValue, patternProblem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, notFound } from '../platform/errors.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
+import { problem } from '../platform/problem.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { maxCodeLength, refuseCode } from './code-text.ts';
 import { fallbackContext } from './seals.ts';
 
 const isoPattern = '^20\\d\\d-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?(Z|[+-][01]\\d:[0-5]\\d)$';
-const timeProblem = 'must be a time such as 2031-01-31T12:00:00Z';
+const timeProblem = problem('timeSuchAs');
 
 /** Settings of a pool. */
 export const poolInput = Type.Object(
@@ -22,7 +23,7 @@ export const poolInput = Type.Object(
         'When a user gets a code: when the session is wrapped, when the offer is saved, or when it is clicked.',
     }),
     terms: text(1000, { description: 'Terms that are shown next to the code, as plain text.' }),
-    expires_at: orNull(Type.String({ pattern: isoPattern, [problem]: timeProblem })),
+    expires_at: orNull(Type.String({ pattern: isoPattern, [patternProblem]: timeProblem })),
     valid_days: orNull(Type.Integer({ minimum: 1, maximum: 3660 })),
     hold_minutes: orNull(Type.Integer({ minimum: 1, maximum: 1440 })),
     fallback_code: orNull(
@@ -63,8 +64,6 @@ export type PoolView = Static<typeof poolView>;
 
 const auditedAs: { name: string; key: 'id' | 'name' | 'key' } = { name: 'coupon-pools', key: 'id' };
 
-const noSuch = (noun: string): AppError => new AppError('resource_not_found', { message: `${noun} not found.` });
-
 /** Returns the id of one of the publisher's offers. @throws AppError resource_not_found */
 export async function requireOffer({ executor, publisherId }: Work, text: string): Promise<number> {
   const id = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
@@ -72,7 +71,7 @@ export async function requireOffer({ executor, publisherId }: Work, text: string
     'select from offers where id = $1 and publisher_id = $2 and deleted_at is null',
     [id, publisherId],
   );
-  if (rowCount !== 1) throw noSuch('Offer');
+  if (rowCount !== 1) throw notFound('offer');
   return id;
 }
 
@@ -96,7 +95,7 @@ export async function findPool(executor: Executor, offerId: number): Promise<Poo
 /** @throws AppError resource_not_found */
 export async function requirePool(executor: Executor, offerId: number): Promise<PoolView> {
   const pool = await findPool(executor, offerId);
-  if (pool === null) throw noSuch('Coupon pool');
+  if (pool === null) throw notFound('coupon pool');
   return pool;
 }
 
@@ -130,7 +129,7 @@ const isSameTime = (time: string, stored: string | null): boolean =>
 export async function changePool(work: Work, box: SecretBox, offerId: number, body: unknown): Promise<PoolView> {
   const { executor, nowMs } = work;
   if (typeof body !== 'object' || body === null)
-    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/', message: problem('isObject') }] });
   const details = checkValue(Type.Partial(poolInput, { additionalProperties: false }), body);
   const input = body as PoolInput;
   const fallback = details.length === 0 ? input.fallback_code?.trim() : undefined;
@@ -142,7 +141,7 @@ export async function changePool(work: Work, box: SecretBox, offerId: number, bo
   const before = await requirePool(executor, offerId);
   if (input.expires_at != null && isPast(input.expires_at, nowMs) && !isSameTime(input.expires_at, before.expires_at))
     throw new AppError('invalid_request', {
-      details: [{ path: '/expires_at', message: 'must be a time in the future' }],
+      details: [{ path: '/expires_at', message: problem('poolEndPast') }],
     });
   const set = Object.entries(input).map(([name, value]) =>
     name === 'fallback_code'
@@ -167,8 +166,7 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
     `select last_position - next_position + 1 as remaining from coupon_stock where offer_id = $1 for update`,
     [offerId],
   );
-  if (Number(rows[0]?.remaining) > 0)
-    throw new AppError('conflict', { message: 'The pool has codes of its own; remove those that are left first.' });
+  if (Number(rows[0]?.remaining) > 0) throw new AppError('conflict', { message: problem('poolHasCodes') });
   await work.executor.query('update coupon_pools set shared_code = $2 where offer_id = $1', [offerId, code]);
   await markStock(work.executor, offerId, work.nowMs);
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type pg from 'pg';
 import { openConversionSecret } from '../catalog/conversion-secret.ts';
 import { AppError } from '../platform/errors.ts';
+import { problem } from '../platform/problem.ts';
 import { isSignedWith } from '../platform/security/hex-signature.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { maxCodeLength } from './code-text.ts';
@@ -68,9 +69,9 @@ export async function recordRedemption(
   });
   const { matches = 0, was = null, changed = 0 } = rows[0] ?? {};
   if (matches === 0) throw new AppError('coupon_not_found');
-  if (matches > 1) throw new AppError('conflict', { message: 'Several users have this code.' });
+  if (matches > 1) throw new AppError('conflict', { message: problem('severalUsersHaveCode') });
   if (status === 'redeemed' && was === 'cancelled')
-    throw new AppError('conflict', { message: 'The code was cancelled.' });
+    throw new AppError('conflict', { message: problem('codeCancelled') });
   return { offer_id: offerId, status, changed: changed > 0 };
 }
 

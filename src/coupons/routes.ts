@@ -9,6 +9,7 @@ import { fileQuery, readFileOptions } from '../platform/files/query.ts';
 import type { App } from '../platform/http/app.ts';
 import { readBytes } from '../platform/http/read-bytes.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { problem } from '../platform/problem.ts';
 import { poolInput, poolView } from './pools.ts';
 import { type CouponService, maxUploadBytes } from './service.ts';
 import { stockView } from './stock.ts';
@@ -183,8 +184,8 @@ function poolRoutes(app: App, { http, service }: RouteDeps): void {
   });
 }
 
-const noDryRun = { path: '/querystring/dry_run', message: 'is for files only' };
+const noDryRun = { path: '/querystring/dry_run', message: problem('filesOnly') };
 
-const limits = { maxBytes: maxUploadBytes, tooLarge: 'A call takes 64 MB; send a larger file in parts.' };
+const limits = { maxBytes: maxUploadBytes, tooLarge: problem('codeFileSize') };
 
 const isFile = ({ headers }: FastifyRequest): boolean => /^text\//i.test(headers['content-type'] ?? '');

@@ -2,6 +2,7 @@ import type { Actor, Management, Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import type { DryRunView, FileWarning } from '../platform/files/counter.ts';
 import type { FileOptions } from '../platform/files/query.ts';
+import { problem } from '../platform/problem.ts';
 import { refuseCode } from './code-text.ts';
 import { openCodeFile } from './loading/code-file.ts';
 import { codesOf, linesOf, makeCodes, safeOdds } from './loading/lines.ts';
@@ -185,8 +186,7 @@ async function addCodes(
     const offerId = await requireOffer(work, id);
     const isNew = await ensurePool(work, offerId);
     const pool = await requirePool(work.executor, offerId);
-    if (pool.kind === 'shared')
-      throw new AppError('conflict', { message: 'The pool has one code for all users; remove it first.' });
+    if (pool.kind === 'shared') throw new AppError('conflict', { message: problem('poolIsShared') });
     return { offerId, isNew };
   });
   try {
@@ -214,7 +214,7 @@ async function requireNoLoad({ executor }: Work, offerId: number): Promise<void>
     `select ${loadLockSql} as is_free from coupon_stock where offer_id = $1`,
     [offerId],
   );
-  if (rows[0]?.is_free === false) throw new AppError('conflict', { message: 'Codes of this offer are being loaded.' });
+  if (rows[0]?.is_free === false) throw new AppError('conflict', { message: problem('codesLoading') });
 }
 
 async function stockOf({ executor, nowMs }: Work, offerId: number): Promise<StockView> {
@@ -232,39 +232,39 @@ function readInput(requestBody: unknown): Input {
   const body = (typeof requestBody === 'object' && requestBody !== null ? requestBody : {}) as Record<string, unknown>;
   const details: ErrorDetail[] = Object.keys(body)
     .filter((name) => !names.includes(name))
-    .map((name) => ({ path: `/${name}`, message: 'is no field of this call' }));
+    .map((name) => ({ path: `/${name}`, message: problem('noFieldOfCall') }));
   const { codes, shared, pattern, count } = body;
   if ([codes, shared, pattern].filter((value) => value !== undefined).length !== 1)
-    details.push({ path: '/', message: 'must have one of codes, shared, and pattern with count' });
+    details.push({ path: '/', message: problem('oneSourceOfCodes') });
   if (details.length > 0) throw invalid(details);
   if (codes !== undefined) return { codes: readList(codes) };
-  if (count !== undefined && pattern === undefined) throw invalid([{ path: '/count', message: 'needs a pattern' }]);
+  if (count !== undefined && pattern === undefined)
+    throw invalid([{ path: '/count', message: problem('needsPattern') }]);
   if (shared !== undefined) {
-    if (typeof shared !== 'string') throw invalid([{ path: '/shared', message: 'must be a text' }]);
+    if (typeof shared !== 'string') throw invalid([{ path: '/shared', message: problem('isText') }]);
     return { shared: shared.trim() };
   }
   return readPattern(pattern, count);
 }
 
 function readList(codes: unknown): string[] {
-  if (!Array.isArray(codes) || codes.length === 0)
-    throw invalid([{ path: '/codes', message: 'must be a list of at least one code' }]);
+  if (!Array.isArray(codes) || codes.length === 0) throw invalid([{ path: '/codes', message: problem('codesList') }]);
   const other = codes.findIndex((code) => typeof code !== 'string');
-  if (other >= 0) throw invalid([{ path: `/codes/${other}`, message: 'must be a text' }]);
+  if (other >= 0) throw invalid([{ path: `/codes/${other}`, message: problem('isText') }]);
   return codes as string[];
 }
 
 function readPattern(pattern: unknown, count: unknown): Input {
   const details: ErrorDetail[] = [];
   const text = typeof pattern === 'string' ? pattern.trim() : '';
-  const problem = typeof pattern === 'string' ? refuseCode(text) : 'must be a text';
-  if (problem !== null) details.push({ path: '/pattern', message: problem });
+  const message = typeof pattern === 'string' ? refuseCode(text) : problem('isText');
+  if (message !== null) details.push({ path: '/pattern', message });
   const isCount = typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= maxMade;
-  if (!isCount) details.push({ path: '/count', message: `must be a whole number from 1 to ${maxMade}` });
-  else if (problem === null && codesOf(text) < minChoice * count)
+  if (!isCount) details.push({ path: '/count', message: problem('wholeFromOne', { max: maxMade }) });
+  else if (message === null && codesOf(text) < minChoice * count)
     details.push({
       path: '/pattern',
-      message: `has ${codesOf(text)} codes; ${count} that cannot be guessed need ${minChoice * count}: add # or *`,
+      message: problem('patternShort', { codes: codesOf(text), count, need: minChoice * count }),
     });
   if (details.length > 0) throw invalid(details);
   return { pattern: text, count: count as number };

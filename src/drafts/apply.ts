@@ -5,6 +5,7 @@ import type { Resource, Values, View } from '../management/resource.ts';
 import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { problem } from '../platform/problem.ts';
 import type { Draft } from './draft.ts';
 
 export type ReviewedKinds = Readonly<Record<ReviewedKind, Resource>> & { uploads: Uploads };
@@ -107,7 +108,7 @@ export function differencesOf(
 export class DraftConflict extends AppError {
   readonly differences: readonly Difference[];
   constructor(differences: readonly Difference[]) {
-    super('conflict', { message: 'What the draft changes was changed meanwhile.', details: differences.map(inWords) });
+    super('conflict', { message: problem('draftOutdated'), details: differences.map(inWords) });
     this.differences = differences;
   }
 }
@@ -116,7 +117,7 @@ const asText = (value: unknown): string => JSON.stringify(value ?? null).slice(0
 
 const inWords = ({ field, before, now, proposed }: Difference): ErrorDetail => ({
   path: `/${field}`,
-  message: `was ${asText(before)} when it was proposed, is now ${asText(now)}; proposed is ${asText(proposed)}`,
+  message: problem('draftDiffers', { before: asText(before), now: asText(now), proposed: asText(proposed) }),
 });
 
 /** Reverts the changes of a draft. @throws DraftConflict if they were changed again since */

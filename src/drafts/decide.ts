@@ -6,6 +6,7 @@ import type { Actor, Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
+import { problem } from '../platform/problem.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, DraftConflict, differencesOf, fieldsOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
 import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
@@ -38,7 +39,7 @@ export async function approve(kinds: ReviewedKinds, work: Work, id: string, appr
 export async function refuse(work: Work, id: string, reason: unknown): Promise<Draft> {
   if (typeof reason !== 'string' || reason.trim() === '' || reason.length > maxReasonLength)
     throw new AppError('invalid_request', {
-      details: [{ path: '/reason', message: `must be a text of 1 to ${maxReasonLength} characters` }],
+      details: [{ path: '/reason', message: problem('reasonText', { max: maxReasonLength }) }],
     });
   const draft = await lockDraft(work, id);
   await requireMay(work, draft);
@@ -94,7 +95,7 @@ export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: numb
   } catch (err) {
     if (!(err instanceof AppError) || err.status >= 500) throw err;
     await work.executor.query('rollback to savepoint due');
-    const details = (err.details ?? []).map(({ path, message }) => `${path} ${message}`);
+    const details = (err.details ?? []).map(({ path, message }) => `${path}: ${message}`);
     return settle(work, draft, { state: 'waiting', by: null, reason: [err.message, ...details].join(' ') });
   }
 }
@@ -110,22 +111,22 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
   const picture = draft.has_picture ? await readPicture(work, draft) : null;
-  if (draft.has_picture && picture === null)
-    throw new AppError('conflict', { message: 'The picture of the draft is kept no longer.' });
+  if (draft.has_picture && picture === null) throw new AppError('conflict', { message: problem('draftImageGone') });
   const { id } = await makeLive(kinds, { ...work, actor: by }, draft, picture);
   return settle(work, draft, { state: 'live', by, rowId: id as number });
 }
 
 async function requireMay(work: Work, { campaign_id }: Draft): Promise<void> {
   if (await mayPublish(work, campaign_id)) return;
-  const message = 'Drafts are approved with the permission offers/approval; those of shared campaigns by an operator.';
+  const message = problem('approvesDrafts');
   throw new AppError('permission_denied', { message });
 }
 
 function requireState({ state, decided_by }: Draft, allowed: readonly DraftState[]): void {
   if (allowed.includes(state)) return;
-  const by = decided_by === null ? '' : ` by ${decided_by}`;
-  throw new AppError('conflict', { message: `The draft is ${state}${by}.` });
+  const message =
+    decided_by === null ? problem('draftState', { state }) : problem('draftStateBy', { state, by: decided_by });
+  throw new AppError('conflict', { message });
 }
 
 /**
@@ -146,7 +147,7 @@ function readTime(value: unknown, nowMs: number): Date | null {
   const ms = typeof value === 'string' ? timeOf(value) : null;
   if (ms === null || Number.isNaN(ms) || ms > nowMs + maxAheadMs)
     throw new AppError('invalid_request', {
-      details: [{ path: '/live_at', message: 'must be a time with its offset, within a year' }],
+      details: [{ path: '/live_at', message: problem('timeWithinYear') }],
     });
   return ms <= nowMs ? null : new Date(ms);
 }

@@ -4,8 +4,9 @@ import type { HandedIn, Proposal } from '../management/approval.ts';
 import { audit } from '../management/audit.ts';
 import type { Values, View } from '../management/resource.ts';
 import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts';
-import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { AppError, type ErrorDetail, notFound } from '../platform/errors.ts';
 import { hourMs } from '../platform/lib/time.ts';
+import { problem } from '../platform/problem.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './apply.ts';
 import { approveByRule } from './decide.ts';
@@ -46,7 +47,7 @@ export async function propose(
   const changed = differing.filter(
     (name) => !isDeepStrictEqual(fieldOf(after, name), current && fieldOf(current, name)),
   );
-  if (changed.length === 0) throw invalid([{ path: '/changes', message: 'change nothing' }]);
+  if (changed.length === 0) throw invalid([{ path: '/changes', message: problem('changesNothing') }]);
   const campaignId = await campaignOf(kind, work, after, after);
   await requireRoom(work, advertiserId, row);
   await withdrawEarlier(work, row, advertiserId);
@@ -71,16 +72,18 @@ export async function propose(
 
 function checked({ resource, rowId, changes, note = '', picture }: Proposal, byAdvertiser: boolean) {
   if (!isReviewedKind(resource))
-    throw invalid([{ path: '/resource', message: `must be one of ${Object.keys(materialFields).join(', ')}` }]);
+    throw invalid([
+      { path: '/resource', message: problem('oneOf', { choices: Object.keys(materialFields).join(', ') }) },
+    ]);
   if (typeof changes !== 'object' || changes === null || Array.isArray(changes))
-    throw invalid([{ path: '/changes', message: 'must be an object' }]);
+    throw invalid([{ path: '/changes', message: problem('isObject') }]);
   if (typeof note !== 'string' || note.length > maxNoteLength)
-    throw invalid([{ path: '/note', message: `must be a text of up to ${maxNoteLength} characters` }]);
+    throw invalid([{ path: '/note', message: problem('noteText', { max: maxNoteLength }) }]);
   const denied = byAdvertiser ? Object.keys(changes).filter((name) => !proposable[resource].includes(name)) : [];
   if (denied.length > 0)
-    throw invalid(denied.map((name) => ({ path: `/changes/${name}`, message: 'is for the publisher to set' })));
+    throw invalid(denied.map((name) => ({ path: `/changes/${name}`, message: problem('publisherSets') })));
   if (picture !== undefined && (rowId !== null || resource === 'campaigns'))
-    throw invalid([{ path: '/image', message: 'can be handed in with a new creative or a new offer alone' }]);
+    throw invalid([{ path: '/image', message: problem('imageWithNew') }]);
   const pictureFields = resource === 'creatives' && picture !== undefined ? fieldsOfPicture(picture, changes) : {};
   return { kind: resource, changes: { ...changes, ...pictureFields }, note: note.replaceAll('\0', '') };
 }
@@ -90,7 +93,7 @@ function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
   const fields: Values = { url: null, type, ...size };
   const wrong = Object.keys(fields).filter((name) => name in changes && changes[name] !== fields[name]);
   if (wrong.length > 0)
-    throw invalid(wrong.map((name) => ({ path: `/changes/${name}`, message: 'is said by the picture: leave it out' })));
+    throw invalid(wrong.map((name) => ({ path: `/changes/${name}`, message: problem('saidByImage') })));
   return fields;
 }
 
@@ -102,8 +105,8 @@ async function requireOwn(
   current: View | null,
   advertiserId: number,
 ): Promise<void> {
-  const unknown = new AppError('resource_not_found', { message: 'Campaign not found.' });
-  if (kind === 'campaigns' && current === null) throw invalid([{ path: '/row_id', message: 'is required' }]);
+  const unknown = notFound('campaign');
+  if (kind === 'campaigns' && current === null) throw invalid([{ path: '/row_id', message: problem('isRequired') }]);
   const parent = { ...current, ...changes };
   if (!Number.isSafeInteger(parent[kind === 'creatives' ? 'offer_id' : 'campaign_id'] ?? current?.id)) throw unknown;
   const campaignId = await campaignOf(kind, work, parent, current);
@@ -128,10 +131,9 @@ async function requireRoom(
     [publisherId, advertiserId, has_picture],
   );
   if (has_picture && (rows[0]?.count ?? 0) >= maxPictures)
-    throw new AppError('conflict', { message: `${maxPictures} pictures are waiting already: withdraw some first.` });
+    throw new AppError('conflict', { message: problem('maxDraftImages', { max: maxPictures }) });
   const max = advertiserId === null ? maxWaiting.publisher : maxWaiting.advertiser;
-  if ((rows[0]?.count ?? 0) >= max)
-    throw new AppError('conflict', { message: `${max} drafts are waiting already: withdraw some first.` });
+  if ((rows[0]?.count ?? 0) >= max) throw new AppError('conflict', { message: problem('maxDrafts', { max }) });
 }
 
 async function withdrawEarlier(

@@ -5,6 +5,7 @@ import { bigints, integers, texts, timestamps, uuids } from '../platform/db/bina
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 
 /** A user's outcome reported by the publisher. */
 export type Outcome = {
@@ -25,10 +26,10 @@ const aheadMs = hourMs;
 export const maxOutcomeValue = 1_000_000;
 
 /** Reason why an outcome can't have this time, or null. */
-export function timeProblemOf(atMs: number, nowMs: number): string | null {
-  if (Number.isNaN(atMs)) return 'must be a time such as 2030-01-31T12:00:00Z';
-  if (atMs < nowMs - oldestMs) return 'must be of the last 30 days';
-  return atMs > nowMs + aheadMs ? 'must not be in the future' : null;
+export function timeProblemOf(atMs: number, nowMs: number): Problem | null {
+  if (Number.isNaN(atMs)) return problem('timeSuchAs');
+  if (atMs < nowMs - oldestMs) return problem('outcomeTime');
+  return atMs > nowMs + aheadMs ? problem('outcomeInFuture') : null;
 }
 
 /** Stores outcomes. @returns for each, whether it is new (its id did not exist before) */

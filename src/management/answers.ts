@@ -1,10 +1,11 @@
 import { type TObject, Type } from '@sinclair/typebox';
+import { problemText } from '../platform/http/schemas.ts';
 import { type AllAdditions, shownSchema, warningsBeside, withAdditions } from './additions.ts';
 import { type Resource, schemaNameOf, type View, type Warning } from './resource.ts';
 import { etagOf } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
-export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: problemText }), {
   title: 'Warnings',
   description: 'Suggestions for the saved values, such as a text that is longer than the ideal length.',
 });

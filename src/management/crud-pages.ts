@@ -9,6 +9,7 @@ import {
   formOf,
   keyIn,
   type PageContext,
+  reasonOf,
   rowsField,
 } from '../shell/context.ts';
 import { fieldName } from '../shell/format.ts';
@@ -139,9 +140,8 @@ async function undo<C extends PageContext>(
       const conflict = notice('warn', html`<p>${t('crud.changedSince', { fields: changed })}</p>`);
       return editorPage(crud, context, { view: err.current, values: err.current }, { conflict });
     }
-    const [error] = fieldErrorsOf(err);
-    const reason = error?.message ?? t('crud.cannotBeChanged');
-    return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed: t('crud.notChanged', { reason }) };
+    const failed = t('crud.notChanged', { reason: reasonOf(err) });
+    return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed };
   }
 }
 
@@ -183,10 +183,9 @@ async function remove<C extends PageContext>({ crud, management }: CrudPages<C>,
       ...(isRestorableKind(crud) && { undo: { to: `${rowPath(crud, context, view)}/restore` } }),
     };
   } catch (err) {
-    const [error] = fieldErrorsOf(err);
     return {
       to: context.path(`${crud.path}/${encodeURIComponent(keyIn(context))}`),
-      failed: t('crud.notRemoved', { noun: nounOf(crud.resource), reason: error?.message ?? t('crud.isInUse') }),
+      failed: t('crud.notRemoved', { noun: nounOf(crud.resource), reason: reasonOf(err) }),
     };
   }
 }

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { canonicalTag, maxTagLength } from '../platform/lib/language-tags.ts';
 import { parseUrl } from '../platform/lib/url.ts';
-import { problem } from './schema-errors.ts';
+import { problem } from '../platform/problem.ts';
+import { patternProblem } from './schema-errors.ts';
 
 /** Schemas of fields that several kinds of rows share. */
 
@@ -14,7 +15,7 @@ export const nameField = (description?: string) =>
     minLength: 1,
     maxLength: 200,
     pattern: '\\S',
-    [problem]: 'must not be blank',
+    [patternProblem]: problem('blank'),
     ...(description === undefined ? {} : { description }),
   });
 
@@ -24,7 +25,7 @@ export const flag = (value: boolean, description?: string) =>
 export const maxUrlLength = 2000;
 
 const httpsPattern = 'https://\\S+';
-const httpsProblem = { [problem]: 'must be a URL that begins with https://, without blanks' };
+const httpsProblem = { [patternProblem]: problem('httpsUrlNoBlanks') };
 
 export const httpsUrl = (description?: string) =>
   Type.String({
@@ -50,11 +51,9 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
     const value = values[name];
     if (typeof value !== 'string' || value === '') return [];
     const url = parseUrl(value);
-    if (url === null) return [{ path: `/${name}`, message: 'is not a URL' }];
-    if (/[{}]/.test(url.host)) return [{ path: `/${name}`, message: 'must not have macros in the name of the host' }];
-    return url.username === '' && url.password === ''
-      ? []
-      : [{ path: `/${name}`, message: 'must not contain a user name or password' }];
+    if (url === null) return [{ path: `/${name}`, message: problem('noUrl') }];
+    if (/[{}]/.test(url.host)) return [{ path: `/${name}`, message: problem('macroInHost') }];
+    return url.username === '' && url.password === '' ? [] : [{ path: `/${name}`, message: problem('userInUrl') }];
   });
 }
 
@@ -62,14 +61,14 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
 export function checkDecimals(values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] {
   const value = values[name];
   if (typeof value !== 'number' || Number(value.toFixed(digits)) === value) return [];
-  return [{ path: `/${name}`, message: `must have at most ${digits} digits after the point` }];
+  return [{ path: `/${name}`, message: problem('digits', { digits }) }];
 }
 
 /** Schema of a BCP 47 tag. */
 export const languageTag = (options: { default?: string; description?: string } = {}) =>
   Type.String({ minLength: 2, maxLength: maxTagLength, ...options });
 
-export const notALanguage = 'is not a language (BCP 47, such as de or pt-BR)';
+export const notALanguage = problem('noLanguage');
 
 /** Converts the field `language` to its canonical form if it is a valid tag. */
 export const withCanonicalLanguage = (values: Record<string, unknown>): Record<string, unknown> =>

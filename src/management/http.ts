@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import { AppError } from '../platform/errors.ts';
+import { AppError, notFound } from '../platform/errors.ts';
 import { type Authenticator, type Permission, presentedKey } from '../platform/http/auth.ts';
 import { integerParameter } from '../platform/http/schemas.ts';
+import { problem } from '../platform/problem.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
 import type { AllAdditions } from './additions.ts';
@@ -68,8 +69,7 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
   const requestedId = (request.query as { publisher_id?: unknown }).publisher_id;
   if (requestedId === undefined || requestedId === String(publisher.id)) return { actor, publisherId: publisher.id };
   const other = typeof requestedId === 'string' && /^[1-9]\d{0,9}$/.test(requestedId) ? Number(requestedId) : 0;
-  if (!snapshot.publishers.has(other) || !isOperator(actor))
-    throw new AppError('resource_not_found', { message: 'Publisher not found.' });
+  if (!snapshot.publishers.has(other) || !isOperator(actor)) throw notFound('publisher');
   return { actor, publisherId: other };
 }
 
@@ -81,7 +81,7 @@ export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): 
   const text = (query as Record<string, unknown>)[name];
   if (text === undefined || text === 'true' || text === 'false') return text === 'true';
   throw new AppError('invalid_request', {
-    details: [{ path: `/querystring/${name}`, message: 'must be true or false' }],
+    details: [{ path: `/querystring/${name}`, message: problem('isBoolean') }],
   });
 }
 
@@ -145,7 +145,7 @@ export function withoutApiKey(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   if (Object.keys(body).length > maxMembers)
     throw new AppError('invalid_request', {
-      details: [{ path: '/', message: `must have at most ${maxMembers} members` }],
+      details: [{ path: '/', message: problem('maxMembers', { max: maxMembers }) }],
     });
   const { key: _key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
   return fields;

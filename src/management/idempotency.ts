@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
+import { problem } from '../platform/problem.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Work } from './unit-of-work.ts';
@@ -36,7 +37,7 @@ export async function once(
 ): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw new AppError('invalid_request', {
-      details: [{ path: '/headers/idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
+      details: [{ path: '/headers/idempotency-key', message: problem('headerValue', { max: 255 }) }],
     });
   const { executor, actor, publisherId, nowMs } = work;
   const row = [publisherId, `${actor.kind} ${actor.id}`, key];

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { TSchema } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { problem } from '../platform/problem.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
 import type { AddedFilter } from './additions.ts';
 import { idSchema, type Resource, type SortType, type Values, type View } from './resource.ts';
@@ -39,11 +40,11 @@ export async function listRows(
   const details = [
     ...Object.keys(query)
       .filter((name) => !general.includes(name) && !resource.filters.includes(name) && !Object.hasOwn(added, name))
-      .map((name) => ({ path: name, message: 'is not known here' })),
+      .map((name) => ({ path: name, message: problem('unknownHere') })),
     ...Object.entries(query).flatMap(([name, value]) =>
       typeof value === 'string' && !value.includes('\0') && value.isWellFormed()
         ? []
-        : [{ path: name, message: 'must be given once, as text' }],
+        : [{ path: name, message: problem('givenOnce') }],
     ),
   ];
   if (details.length > 0) throw invalid(details);
@@ -64,7 +65,7 @@ export async function listRows(
     const value = texts[name];
     if (value === undefined) continue;
     if (!allowedValues.includes(value))
-      throw invalid([{ path: name, message: `must be one of ${allowedValues.join(', ')}` }]);
+      throw invalid([{ path: name, message: problem('oneOf', { choices: allowedValues.join(', ') }) }]);
     conditions.push(`id = any(${parameter(await findIds(work, value))}::integer[])`);
   }
   const sign = order.descending ? '<' : '>';
@@ -95,7 +96,7 @@ export async function listRows(
 
 function removedCondition({ removedAt }: Resource, removed: string | undefined): string {
   if (removed !== undefined && removed !== 'true' && removed !== 'false')
-    throw invalid([{ path: 'removed', message: 'must be true or false' }]);
+    throw invalid([{ path: 'removed', message: problem('isBoolean') }]);
   if (removedAt === undefined) return removed === 'true' ? ' and false' : '';
   return ` and ${removedAt} is ${removed === 'true' ? 'not ' : ''}null`;
 }
@@ -113,7 +114,7 @@ function conditionsOf(
     conditions.push(value === null ? `${name} is null` : `${name} = ${parameter(value)}`);
   }
   if (query.q !== undefined && query.q !== '') {
-    if (resource.searched.length === 0) throw invalid([{ path: 'q', message: 'is not known here' }]);
+    if (resource.searched.length === 0) throw invalid([{ path: 'q', message: problem('unknownHere') }]);
     const pattern = parameter(`%${query.q.replace(/[\\%_]/g, '\\$&')}%`);
     conditions.push(`(${resource.searched.map((name) => `${name} ilike ${pattern}`).join(' or ')})`);
   }
@@ -134,12 +135,12 @@ function readFilter(name: string, text: string, schema: TSchema): unknown {
   const choices = choicesOf(schema);
   if (text === 'null' && choices.some(({ type }) => type === 'null')) return null;
   if (choices.some(({ type }) => type === 'boolean')) {
-    if (text !== 'true' && text !== 'false') throw invalid([{ path: name, message: 'must be true or false' }]);
+    if (text !== 'true' && text !== 'false') throw invalid([{ path: name, message: problem('isBoolean') }]);
     return text === 'true';
   }
   if (choices.some(({ type }) => type === 'integer')) {
     const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(number < 2 ** 31)) throw invalid([{ path: name, message: 'must be a whole number' }]);
+    if (!(number < 2 ** 31)) throw invalid([{ path: name, message: problem('isInteger') }]);
     return number;
   }
   return text;
@@ -150,13 +151,14 @@ function readOrder({ sorts, key, defaultSort }: Resource, sort: string | undefin
   const column = sortBy.replace(/^-/, '');
   const type = Object.hasOwn(sorts, column) ? sorts[column] : undefined;
   if (type === undefined)
-    throw invalid([{ path: 'sort', message: `must be one of ${Object.keys(sorts).join(', ')}, perhaps after a -` }]);
+    throw invalid([{ path: 'sort', message: problem('sortBy', { choices: Object.keys(sorts).join(', ') }) }]);
   return { column, type, descending: sortBy.startsWith('-') };
 }
 
 function readLimit(text: string | undefined): number {
   const limit = text === undefined ? defaultLimit : /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > maxLimit) throw invalid([{ path: 'limit', message: `must be 1 to ${maxLimit}` }]);
+  if (limit < 1 || limit > maxLimit)
+    throw invalid([{ path: 'limit', message: problem('limitRange', { max: maxLimit }) }]);
   return limit;
 }
 
@@ -179,7 +181,7 @@ function openCursor(signer: Signer, list: string, cursor: string): Position {
   const bytes = Buffer.from(cursor, 'base64url');
   const text = bytes.subarray(17).toString();
   if (bytes.length <= 17 || !signer.verify(bytes[0] ?? 0, digest(list, text), bytes.subarray(1, 17)))
-    throw invalid([{ path: 'cursor', message: 'is not a cursor of this list' }]);
+    throw invalid([{ path: 'cursor', message: problem('noCursor') }]);
   const [value, key] = JSON.parse(text) as [string, string];
   return { value, key };
 }

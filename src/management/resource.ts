@@ -1,6 +1,7 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../platform/errors.ts';
 import type { Permission } from '../platform/http/auth.ts';
+import type { Noun } from '../platform/problem.ts';
 import type { Work } from './unit-of-work.ts';
 
 /** Fields of a row by column name. Clients use the same names. */
@@ -25,7 +26,7 @@ export type Resource = {
   /** Plural, used in paths and in the audit log. */
   name: string;
   /** Singular, for messages. */
-  noun: string;
+  noun: Noun;
   /** Name of its schema in the API reference. Default: the noun. */
   schemaName?: string;
   table: string;
@@ -55,7 +56,7 @@ export type Resource = {
   /** Columns that refer to a row of another kind of the same publisher. */
   references?: Readonly<Record<string, Reference>>;
   /** Tables and columns whose rows prevent removal of the rows they refer to. */
-  heldBy?: readonly { noun: string; table: string; column: string; removable: boolean }[];
+  heldBy?: readonly { noun: Noun; table: string; column: string; removable: boolean }[];
   /** Unique constraints by name, with the field that violates them. */
   unique?: Readonly<Record<string, string>>;
   /** Sortable columns with their SQL types. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { AppError } from '../platform/errors.ts';
+import { AppError, notFound } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
+import { problem } from '../platform/problem.ts';
 import { audit } from './audit.ts';
 import type { Resource, Values, View } from './resource.ts';
 import {
   columnsOf,
   getRow,
   missingReferences,
-  notFound,
   PreconditionFailed,
   readKey,
   saved,
@@ -30,7 +30,7 @@ export const isRestorable = ({ deleted_at }: View, nowMs: number): boolean =>
  * that is removed itself; conflict if its key is in use
  */
 export async function restoreRow(resource: Resource, work: Work, key: string): Promise<View> {
-  if (resource.removedAt !== 'deleted_at') throw notFound(resource);
+  if (resource.removedAt !== 'deleted_at') throw notFound(resource.noun);
   const where = `${scopeOf(resource, work)} and ${resource.key} = $2`;
   const values = [work.publisherId, readKey(resource, key)];
   await resource.beforeLock?.(work, readKey(resource, key));
@@ -39,11 +39,11 @@ export async function restoreRow(resource: Resource, work: Work, key: string): P
     values,
   );
   const removed = rows[0] === undefined ? null : viewOf(rows[0]);
-  if (removed === null || !isRestorable(removed, work.nowMs)) throw notFound(resource);
+  if (removed === null || !isRestorable(removed, work.nowMs)) throw notFound(resource.noun);
   const details = await missingReferences(resource, work, removed, null);
   if (details.length > 0)
     throw new AppError('invalid_request', {
-      details: details.map(({ path, message }) => ({ path, message: `${message}: restore it first` })),
+      details: details.map(({ path, message }) => ({ path, message: problem('restoreFirst', { problem: message }) })),
     });
   const view = await saved(
     resource,
@@ -100,13 +100,13 @@ export async function undoChange(resource: Resource, work: Work, key: string, en
     ],
   );
   const changes = rows[0]?.changes;
-  if (changes === undefined) throw notFound(resource);
+  if (changes === undefined) throw notFound(resource.noun);
   const former = formerValues(resource, changes);
   const since = Object.keys(former).filter((name) => !isDeepStrictEqual(current[name], changes[name]?.new));
   if (since.length > 0)
     throw new PreconditionFailed(
       current,
-      since.map((name) => ({ path: `/${name}`, message: 'was changed since' })),
+      since.map((name) => ({ path: `/${name}`, message: problem('changedAfterwards') })),
     );
   return updateRow(resource, work, key, former, { ifMatch: null, replace: false });
 }

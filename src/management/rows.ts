@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
-import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { AppError, type ErrorDetail, notFound } from '../platform/errors.ts';
 import { namesEtag } from '../platform/http/etag.ts';
 import type { KeyResources } from '../platform/http/key-restrictions.ts';
+import { noun, problem } from '../platform/problem.ts';
 import { audit } from './audit.ts';
-import { capital, defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
+import { defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
 import { checkValue } from './schema-errors.ts';
 import { isOperator, type Work } from './unit-of-work.ts';
 
@@ -57,7 +58,7 @@ async function requireWithin(resource: Resource, work: Work, view: View): Promis
     [view[resource.key]],
   );
   if (rowCount === 0)
-    throw new AppError('permission_denied', { message: `The key is limited to other ${resource.name}.` });
+    throw new AppError('permission_denied', { message: problem('keyOfOther', { nouns: noun(resource.noun, 2) }) });
 }
 
 /** SQL condition for the rows that the work may see. */
@@ -85,17 +86,14 @@ export const viewOf = (row: Values): View =>
     }),
   );
 
-export const notFound = ({ noun }: { noun: string }): AppError =>
-  new AppError('resource_not_found', { message: `${capital(noun)} not found.` });
-
 /** Converts the key to the column's type. A malformed key is treated like one that does not exist. */
 export function readKey(resource: Resource, key: string): string | number {
   if (resource.key !== 'id') {
-    if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource);
+    if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource.noun);
     return key;
   }
   const id = /^[1-9]\d{0,9}$/.test(key) ? Number(key) : 0;
-  if (id < 1 || id >= 2 ** 31) throw notFound(resource);
+  if (id < 1 || id >= 2 ** 31) throw notFound(resource.noun);
   return id;
 }
 
@@ -110,7 +108,7 @@ export async function getRow(resource: Resource, work: Work, key: string, lock: 
     where ${scopeOf(resource, work)} and ${resource.key} = $2${isKept(resource)} ${lock}`,
     [work.publisherId, readKey(resource, key)],
   );
-  if (rows[0] === undefined) throw notFound(resource);
+  if (rows[0] === undefined) throw notFound(resource.noun);
   return viewOf(rows[0]);
 }
 
@@ -198,13 +196,16 @@ export function requireMatch(ifMatch: string | null, current: View, changes: Val
   if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
   const details = Object.entries(changes)
     .filter(([name, value]) => Object.hasOwn(current, name) && !isDeepStrictEqual(value, current[name]))
-    .map(([name]) => ({ path: `/${name}`, message: `is now ${JSON.stringify(current[name]).slice(0, 500)}` }));
+    .map(([name]) => ({
+      path: `/${name}`,
+      message: problem('isNow', { value: JSON.stringify(current[name]).slice(0, 500) }),
+    }));
   throw new PreconditionFailed(current, details);
 }
 
 function prepared(resource: Resource, input: unknown): Values {
   if (typeof input !== 'object' || input === null || Array.isArray(input))
-    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/', message: problem('isObject') }] });
   return resource.prepare?.({ ...input }) ?? { ...input };
 }
 
@@ -215,7 +216,8 @@ function withoutUnchangeable(resource: Resource, fields: Values, current: View):
   for (const [name, value] of Object.entries(fields)) {
     const isFixed = !(name in resource.input.properties) || resource.fixed?.includes(name) === true;
     if (!isFixed || !Object.hasOwn(current, name)) rest[name] = value;
-    else if (!isDeepStrictEqual(value, current[name])) details.push({ path: `/${name}`, message: 'cannot be changed' });
+    else if (!isDeepStrictEqual(value, current[name]))
+      details.push({ path: `/${name}`, message: problem('cannotBeChanged') });
   }
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return rest;
@@ -245,8 +247,8 @@ function requireOperator(resource: Resource, { actor }: Work, values: Values, cu
   const before = current ?? defaultsOf(resource);
   const denied = (resource.operatorOnly ?? []).filter((name) => !isDeepStrictEqual(values[name], before[name]));
   if (denied.length === 0) return;
-  const details = denied.map((name) => ({ path: `/${name}`, message: 'can be changed by an operator only' }));
-  throw new AppError('permission_denied', { message: 'Only an operator may change this.', details });
+  const details = denied.map((name) => ({ path: `/${name}`, message: problem('operatorOnly') }));
+  throw new AppError('permission_denied', { message: problem('operatorMay'), details });
 }
 
 /**
@@ -266,22 +268,23 @@ export async function missingReferences(
       `select 1 from ${kind.table} where ${scopeOf(kind, work)} and ${kind.key} = $2${isKept(kind)} for no key update`,
       [work.publisherId, key],
     );
-    if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(kind.noun)} not found` });
+    if (rowCount === 0) details.push({ path: `/${column}`, message: problem('notFound', { noun: noun(kind.noun) }) });
   }
   return details;
 }
 
 async function requireUnused(resource: Resource, work: Work, current: View): Promise<void> {
   const details: ErrorDetail[] = [];
-  for (const { noun, table, column, removable } of resource.heldBy ?? []) {
+  for (const { noun: name, table, column, removable } of resource.heldBy ?? []) {
     const { rows } = await work.executor.query<{ count: number }>(
       `select count(*)::int as count from ${table} where ${column} = $1${removable ? ' and deleted_at is null' : ''}`,
       [current[resource.key]],
     );
     const count = rows[0]?.count ?? 0;
-    if (count > 0) details.push({ path: '/', message: `is used by ${count} ${noun}${count === 1 ? '' : 's'}` });
+    if (count > 0) details.push({ path: '/', message: problem('usedBy', { count, noun: noun(name, count) }) });
   }
-  if (details.length > 0) throw new AppError('in_use', { message: `The ${resource.noun} is in use.`, details });
+  if (details.length > 0)
+    throw new AppError('in_use', { message: problem('inUse', { noun: noun(resource.noun) }), details });
 }
 
 /** Runs a statement that writes one row, and maps violations of unique constraints to a conflict. */
@@ -294,8 +297,8 @@ export async function saved(resource: Resource, { executor }: Work, text: string
     const field = resource.unique?.[constraint];
     if (code !== '23505' || field === undefined) throw err;
     throw new AppError('conflict', {
-      message: `There is such a ${resource.noun} already.`,
-      details: [{ path: `/${field}`, message: 'is taken' }],
+      message: problem('exists', { noun: noun(resource.noun) }),
+      details: [{ path: `/${field}`, message: problem('taken') }],
       cause: err,
     });
   }

@@ -1,9 +1,10 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
 import type { ErrorDetail } from '../platform/errors.ts';
+import { Problem, problem } from '../platform/problem.ts';
 
-/** Schema keyword for the message about a text that does not match its pattern. */
-export const problem = 'x-problem';
+/** Schema keyword for the problem of a text that does not match its pattern. */
+export const patternProblem = 'x-problem';
 
 /**
  * Validates a value, with messages for its author and one error for each path. Like PostgreSQL, it counts lengths in
@@ -31,7 +32,7 @@ function* findOversized(declared: TSchema, value: unknown, path: string, most: n
   const schema = (declared.anyOf as TSchema[] | undefined)?.find((branch) => branch.type === type) ?? declared;
   if (Array.isArray(value)) {
     if (value.length > ((schema.maxItems as number | undefined) ?? Number.POSITIVE_INFINITY) + maxExcess)
-      yield { path, message: `must list at most ${schema.maxItems}` };
+      yield { path, message: problem('maxItems', { max: schema.maxItems }) };
     return;
   }
   const fields = schema.properties as Record<string, TSchema> | undefined;
@@ -39,7 +40,7 @@ function* findOversized(declared: TSchema, value: unknown, path: string, most: n
   const names = schema.additionalProperties === false ? Object.keys(value) : [];
   if (names.length > Object.keys(fields).length + maxExcess)
     for (const name of names.filter((member) => !Object.hasOwn(fields, member)).slice(0, most))
-      yield { path: `${path}/${name}`, message: 'is not known here' };
+      yield { path: `${path}/${name}`, message: problem('unknownHere') };
   for (const [name, field] of Object.entries(fields))
     if (Object.hasOwn(value, name))
       yield* findOversized(field, (value as Record<string, unknown>)[name], `${path}/${name}`, most);
@@ -61,10 +62,9 @@ export function findUnreadable(value: unknown, path: string): ErrorDetail[] {
 /** Appends to a shared list, because a body has up to half a million values. */
 function addUnreadable(details: ErrorDetail[], value: unknown, path: string, depth: number): void {
   if (typeof value === 'string') {
-    if (value.includes('\0') || !value.isWellFormed())
-      details.push({ path, message: 'holds characters that cannot be stored' });
+    if (value.includes('\0') || !value.isWellFormed()) details.push({ path, message: problem('unreadable') });
   } else if (typeof value === 'object' && value !== null) {
-    if (depth > 32) details.push({ path, message: 'is nested too deep' });
+    if (depth > 32) details.push({ path, message: problem('tooDeep') });
     else if (Array.isArray(value))
       for (const [index, part] of value.entries()) addUnreadable(details, part, `${path}/${index}`, depth + 1);
     else
@@ -92,7 +92,7 @@ function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDeta
   const shapes = schema.anyOf as TSchema[];
   const choices = shapes.map((branch) => branch.const as unknown);
   if (choices.every((choice) => choice !== undefined))
-    return [{ path, message: `must be one of ${choices.join(', ')}` }];
+    return [{ path, message: problem('oneOf', { choices: choices.join(', ') }) }];
   const nullable = shapes.some((branch) => branch.type === 'null');
   const type = Array.isArray(value) ? 'array' : typeof value;
   const main = Math.max(
@@ -100,7 +100,7 @@ function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDeta
     shapes.findIndex((branch) => branch.type === type),
   );
   return (branches[main] ?? []).map((detail) =>
-    nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail,
+    nullable && detail.path === path ? { path, message: problem('orNull', { problem: detail.message }) } : detail,
   );
 }
 
@@ -119,48 +119,54 @@ function charactersIn(value: unknown): number {
 const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
   type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;
 
-function messageOf({ type, schema, value, message }: ValueError): string {
+/** Problem that a schema names. Its copies may have lost the prototype. */
+function ofPattern(schema: TSchema): Problem | null {
+  const named = schema[patternProblem] as Pick<Problem, 'key' | 'values'> | undefined;
+  return named === undefined ? null : new Problem(named.key, named.values);
+}
+
+function messageOf({ type, schema, value }: ValueError): Problem {
   switch (type) {
     case ValueErrorType.ObjectRequiredProperty:
-      return 'is required';
+      return problem('isRequired');
     case ValueErrorType.ObjectAdditionalProperties:
-      return 'is not known here';
+      return problem('unknownHere');
     case ValueErrorType.StringMaxLength:
-      return `must be at most ${schema.maxLength} characters long; it has ${charactersIn(value)}`;
+      return problem('tooLong', { max: schema.maxLength, length: charactersIn(value) });
     case ValueErrorType.StringMinLength:
-      return schema.minLength === 1 ? 'must not be empty' : `must be at least ${schema.minLength} characters long`;
+      return schema.minLength === 1 ? problem('empty') : problem('tooShort', { min: schema.minLength });
     case ValueErrorType.StringPattern:
-      return (schema[problem] as string | undefined) ?? `must match ${schema.pattern}`;
+      return ofPattern(schema) ?? problem('pattern', { pattern: schema.pattern });
     case ValueErrorType.String:
-      return 'must be a text';
+      return problem('isText');
     case ValueErrorType.Boolean:
-      return 'must be true or false';
+      return problem('isBoolean');
     case ValueErrorType.Integer:
-      return 'must be a whole number';
+      return problem('isInteger');
     case ValueErrorType.Number:
-      return 'must be a number';
+      return problem('isNumber');
     case ValueErrorType.Object:
-      return 'must be an object';
+      return problem('isObject');
     case ValueErrorType.Array:
-      return 'must be a list';
+      return problem('isList');
     case ValueErrorType.Literal:
-      return `must be ${JSON.stringify(schema.const)}`;
+      return problem('isValue', { value: JSON.stringify(schema.const) });
     case ValueErrorType.ArrayMaxItems:
-      return `must list at most ${schema.maxItems}`;
+      return problem('maxItems', { max: schema.maxItems });
     case ValueErrorType.ArrayMinItems:
-      return `must list at least ${schema.minItems}`;
+      return problem('minItems', { min: schema.minItems });
     case ValueErrorType.ArrayUniqueItems:
-      return 'lists something twice';
+      return problem('unique');
     case ValueErrorType.IntegerExclusiveMinimum:
     case ValueErrorType.NumberExclusiveMinimum:
-      return `must be more than ${schema.exclusiveMinimum}`;
+      return problem('moreThan', { min: schema.exclusiveMinimum });
     case ValueErrorType.IntegerMinimum:
     case ValueErrorType.NumberMinimum:
-      return `must be ${schema.minimum} or more`;
+      return problem('atLeast', { min: schema.minimum });
     case ValueErrorType.IntegerMaximum:
     case ValueErrorType.NumberMaximum:
-      return `must be ${schema.maximum} or less`;
+      return problem('atMost', { max: schema.maximum });
     default:
-      return message.replace(/^Expected/, 'must be');
+      return problem('isInvalid');
   }
 }

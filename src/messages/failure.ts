@@ -1,3 +1,4 @@
+import { type Problem, problem } from '../platform/problem.ts';
 import { readReply } from './replies.ts';
 import { type Refusal, refusals } from './reply-patterns.ts';
 
@@ -7,7 +8,7 @@ export type FailedBecause = (typeof failedBecause)[number];
 
 export type Failure = {
   /** Text for the log of messages, without the server's own text, which may contain the address. */
-  error: string;
+  error: Problem;
   /** null if no mail server was involved. */
   refusal: FailedBecause | null;
   /** Reply code and enhanced status code, such as `550 5.7.1`, or null without a reply. */
@@ -30,7 +31,7 @@ export function failureOf(err: unknown, addresses: { sender?: string; recipient?
   if (responseCode === 0) {
     const isUnreachable = unreachableCodes.includes(code);
     return {
-      error: `the mail server did not take it (${code || 'error'})`,
+      error: problem('mailRefusedCode', { code: code || 'error' }),
       refusal: isUnreachable ? 'unreachable' : 'unclear',
       reply: null,
       isFinal: false,
@@ -40,7 +41,7 @@ export function failureOf(err: unknown, addresses: { sender?: string; recipient?
   const isPermanent = responseCode >= 500;
   const because = whoseReply(refusal, { command, isPermanent });
   return {
-    error: `the mail server answered ${responseCode}`,
+    error: problem('mailAnswered', { code: responseCode }),
     refusal: because,
     reply: status === null ? String(responseCode) : `${responseCode} ${status}`,
     isFinal: isPermanent && (because === 'recipient' || because === 'content' || isFinalReply(because, code)),

@@ -1,4 +1,4 @@
-import { AppError } from '../platform/errors.ts';
+import { notFound } from '../platform/errors.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import { type ComposeDeps, type Composed, composeMessage } from './compose.ts';
 import { samplePerks } from './sample.ts';
@@ -12,7 +12,7 @@ export function preview(
   nowMs: number,
 ): Composed & { language: string } {
   const publisher = deps.catalog.current().publishers.get(publisherId);
-  if (publisher === undefined) throw new AppError('resource_not_found', { message: 'Publisher not found.' });
+  if (publisher === undefined) throw notFound('publisher');
   const language = requested ?? publisher.language.unit ?? 'en';
   const about = { publisher, fromName: settings.from_name, language };
   const reader = { publisherId, addressKey: newUuid7(nowMs) };

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type pg from 'pg';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
-import { checkValue, problem } from '../management/schema-errors.ts';
+import { checkValue, patternProblem } from '../management/schema-errors.ts';
 import { refuseFields } from '../management/strict-body.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
@@ -10,6 +10,7 @@ import type { App } from '../platform/http/app.ts';
 import { errorAnswers, integerParameter } from '../platform/http/schemas.ts';
 import { readCursor, writeCursor } from '../platform/http/uuid7-cursor.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
+import { type Problem, problem, readProblem } from '../platform/problem.ts';
 import type { ComposeDeps } from './compose.ts';
 import { type FailedBecause, failedBecause } from './failure.ts';
 import { preview } from './preview.ts';
@@ -65,7 +66,7 @@ const listQuery = Type.Object(
       { minimum: 1, maximum: maxListed },
       {
         pattern: '^([1-9]\\d?|1\\d\\d|200)$',
-        [problem]: `must be a whole number from 1 to ${maxListed}`,
+        [patternProblem]: problem('wholeFromOne', { max: maxListed }),
         description: `Messages per page, 1 to ${maxListed}. Defaults to ${maxListed}.`,
       },
     ),
@@ -87,7 +88,7 @@ export type MessageRow = {
   kind: 'perks' | 'reminder';
   state: (typeof messageStates)[number];
   attempts: number;
-  error: string | null;
+  error: Problem | string | null;
   refusal: FailedBecause | null;
   reply: string | null;
   created_at: Date;
@@ -106,7 +107,7 @@ export async function listMessages(
   publisherId: number,
   { state, below, limit } = newest,
 ): Promise<MessageRow[]> {
-  const { rows } = await executor.query<MessageRow>(
+  const { rows } = await executor.query<MessageRow & { error: string | null }>(
     `select id, session_id, kind, state, attempts, error, refusal, reply,
       created_at, due_at as next_attempt_at, finished_at,
       content_sealed is not null and state in ('pending', 'failed') as can_retry
@@ -115,7 +116,7 @@ export async function listMessages(
     order by id desc limit $4`,
     [publisherId, state, below, limit],
   );
-  return rows;
+  return rows.map((row) => ({ ...row, error: row.error && readProblem(row.error) }));
 }
 
 type RouteDeps = { http: ManagementHttp; deps: ComposeDeps & { pool: pg.Pool; now: () => number } };
@@ -256,5 +257,5 @@ type Retry = { executor: Executor; publisherId: number; nowMs: number };
 /** @throws AppError resource_not_found */
 export async function retry({ executor, publisherId, nowMs }: Retry, id: string): Promise<void> {
   if (!isUuid7(id) || !(await sendAgain(executor, publisherId, id, nowMs)))
-    throw new AppError('resource_not_found', { message: 'No such message that can be sent again.' });
+    throw new AppError('resource_not_found', { message: problem('noRetriable') });
 }

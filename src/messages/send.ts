@@ -5,6 +5,7 @@ import type { FindSavedPerk, MessagePerk } from '../perks/perk-messages.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { addressIn, type Mailer } from '../platform/mailer.ts';
+import { problem } from '../platform/problem.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { enqueue } from '../webhooks/outbox.ts';
 import {
@@ -105,8 +106,7 @@ async function sendOne(deps: SendDeps, message: DueMessage): Promise<boolean> {
 }
 
 function failureIn({ config }: SendDeps, { content }: Sending, err: unknown): Failure {
-  if (err instanceof NoEndpoint)
-    return { error: 'no webhook endpoint takes perk_message', refusal: null, reply: null, isFinal: true };
+  if (err instanceof NoEndpoint) return { error: problem('mailNoEndpoint'), refusal: null, reply: null, isFinal: true };
   const sender = config.mail === null ? '' : addressIn(config.mail.from);
   return failureOf(err, { sender, recipient: content.email ?? '' });
 }
@@ -114,7 +114,7 @@ function failureIn({ config }: SendDeps, { content }: Sending, err: unknown): Fa
 const readersOfAll = ({ readers }: Sending): Reader[] =>
   readers.filter(({ publisherId }) => publisherId === allPublishers).slice(0, 1);
 
-const dayIsFull: Outcome = { state: 'dropped', error: 'the address had its messages of the day' };
+const dayIsFull: Outcome = { state: 'dropped', error: problem('mailDayFull') };
 
 /** @returns the outcome, or null if it was recorded already. @throws Error of the mail server */
 async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
@@ -125,10 +125,10 @@ async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null
   const result = await findPerks(deps, sending);
   if ('state' in result) return result;
   if (message.delivery === 'webhook') return handOver(deps, sending, result.perks);
-  if (content.email === null) return { state: 'dropped', error: 'there is no address' };
-  if (deps.mailer === null) return { state: 'pending', error: 'there is no mail server', dueMs: now() + 5 * minuteMs };
+  if (content.email === null) return { state: 'dropped', error: problem('mailNoAddress') };
+  if (deps.mailer === null) return { state: 'pending', error: problem('noMailServer'), dueMs: now() + 5 * minuteMs };
   const about = aboutOf(deps, sending);
-  if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
+  if (about === null) return { state: 'dropped', error: problem('mailNoPublisher') };
   if (message.double_opt_in && !isConfirmed) return ask(deps, sending);
   if (!(await takeDailyPlace(pool, readers[0], message.id, now()))) return dayIsFull;
   await mail(deps, sending, composeMessage(deps, about, { kind: message.kind, perks: result.perks }), message.id);
@@ -162,9 +162,9 @@ async function findPerks(
 ): Promise<{ perks: readonly MessagePerk[] } | Outcome> {
   const { kind, offer_id: offerId, publisher_id: publisherId, reminder_hours: hours } = message;
   if (kind === 'perks' || offerId === null) return { perks: perks.map((perk) => withoutEndedCode(perk, now())) };
-  if (!message.enabled || hours === null) return { state: 'dropped', error: 'reminders are switched off' };
+  if (!message.enabled || hours === null) return { state: 'dropped', error: problem('mailNoReminders') };
   const saved = await findSavedPerk(publisherId, pubUserId, offerId);
-  if (saved === null || saved.endsAtMs <= now()) return { state: 'dropped', error: 'the offer is not there any more' };
+  if (saved === null || saved.endsAtMs <= now()) return { state: 'dropped', error: problem('mailOfferGone') };
   const dueMs = saved.endsAtMs - hours * hourMs;
   if (dueMs > now() + minuteMs) return { state: 'pending', error: null, dueMs, attempts: 0 };
   return { perks: [saved.perk] };
@@ -183,7 +183,7 @@ function withoutEndedCode(perk: MessagePerk, nowMs: number): MessagePerk {
 async function handOver(deps: SendDeps, sending: Sending, perks: readonly MessagePerk[]): Promise<Outcome | null> {
   const { message, content } = sending;
   const about = aboutOf(deps, sending);
-  if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
+  if (about === null) return { state: 'dropped', error: problem('mailNoPublisher') };
   if (!(await takeDailyPlace(deps.pool, sending.readers[0], message.id, deps.now()))) return dayIsFull;
   const { id, publisher_id: publisherId, session_id: sessionId, kind } = message;
   const { pubUserId = '', language } = content;

@@ -7,6 +7,7 @@ import { checkValue } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
+import { problem } from '../platform/problem.ts';
 
 /** Settings of a publisher's messages. */
 export const settingsInput = Type.Object(
@@ -68,9 +69,9 @@ export async function setSettings(work: Work, input: unknown): Promise<Settings>
   const before = await getSettings(work);
   const after: Settings = { ...before, ...(input as Partial<Settings>) };
   if (details.length === 0 && after.reply_to !== null && parseEmail(after.reply_to) === null)
-    details.push({ path: '/reply_to', message: 'must be one e-mail address' });
+    details.push({ path: '/reply_to', message: problem('oneAddress') });
   if (details.length === 0 && /\p{Cc}/u.test(after.from_name))
-    details.push({ path: '/from_name', message: 'must be one line' });
+    details.push({ path: '/from_name', message: problem('oneLine') });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const { executor, publisherId, nowMs } = work;
   await executor.query(

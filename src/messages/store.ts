@@ -1,6 +1,7 @@
 import type { MessagePerk, Reminder } from '../perks/perk-messages.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
+import { type Problem, problem, storedProblem } from '../platform/problem.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { FailedBecause } from './failure.ts';
 import type { Delivery } from './settings.ts';
@@ -109,11 +110,11 @@ left join perk_message_settings s on s.publisher_id = t.publisher_id`,
 export type Outcome =
   | { state: 'sent' | 'suppressed' }
   /** Not sent, because it became obsolete. */
-  | { state: 'dropped'; error: string }
+  | { state: 'dropped'; error: Problem }
   /** `isKept`: whether its content is kept, so that it can be sent again. */
-  | ({ state: 'failed'; error: string; isKept: boolean } & Refused)
+  | ({ state: 'failed'; error: Problem; isKept: boolean } & Refused)
   | { state: 'unconfirmed' }
-  | ({ state: 'pending'; error: string | null; dueMs: number; attempts?: number } & Partial<Refused>);
+  | ({ state: 'pending'; error: Problem | null; dueMs: number; attempts?: number } & Partial<Refused>);
 
 type Refused = { refusal: FailedBecause | null; reply: string | null };
 
@@ -141,7 +142,7 @@ export async function settle(
       id,
       attempts,
       outcome.state,
-      'error' in outcome ? outcome.error : null,
+      'error' in outcome && outcome.error !== null ? storedProblem(outcome.error) : null,
       isPending ? new Date(outcome.dueMs) : null,
       isPending || outcome.state === 'unconfirmed' ? null : new Date(nowMs),
       isPending ? (outcome.attempts ?? attempts) : attempts,
@@ -161,7 +162,7 @@ export async function removeOldContents(executor: Executor, nowMs: number): Prom
       error = case state when 'unconfirmed' then $2 else error end,
       state = case state when 'unconfirmed' then 'dropped' else state end
     where keep_until <= $1`,
-    [new Date(nowMs), 'the address was not confirmed'],
+    [new Date(nowMs), storedProblem(problem('mailUnconfirmed'))],
   );
 }
 

@@ -9,6 +9,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { problem } from '../platform/problem.ts';
 import { allPublishers, findSuppression, type Reader, suppress, suppressionReasons, unsuppress } from './addresses.ts';
 import type { ReaderKeys } from './outbox.ts';
 import { listPath, tags } from './routes.ts';
@@ -127,7 +128,7 @@ function emailsOf(body: unknown): string[] {
   const { emails = [] } = (body ?? {}) as { emails?: string[] };
   const parsed = details.length > 0 ? [] : emails.map(parseEmail);
   for (const [index, email] of parsed.entries())
-    if (email === null) details.push({ path: `/emails/${index}`, message: 'must be one e-mail address' });
+    if (email === null) details.push({ path: `/emails/${index}`, message: problem('oneAddress') });
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, 100) });
   return [...new Set(parsed as string[])];
 }
@@ -136,7 +137,7 @@ function emailsOf(body: unknown): string[] {
 function emailOf(body: unknown): string {
   const details = checkValue(address, body ?? {});
   const email = details.length > 0 ? null : parseEmail((body as { email: string }).email);
-  if (details.length === 0 && email === null) details.push({ path: '/email', message: 'must be one e-mail address' });
+  if (details.length === 0 && email === null) details.push({ path: '/email', message: problem('oneAddress') });
   if (email === null) throw new AppError('invalid_request', { details });
   return email;
 }

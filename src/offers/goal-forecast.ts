@@ -7,6 +7,7 @@ import { relevantProperties, scopedRateOf, scopeOf } from '../learning/score.ts'
 import type { View, Warning } from '../management/resource.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
+import { problem } from '../platform/problem.ts';
 import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
 
 /** Maximum number of requests whose rates are evaluated. */
@@ -27,7 +28,7 @@ export async function goalWarnings(
   const goal = row.goal as CampaignGoal | null;
   if (goal === null || row.active !== true || delivered >= goal.count) return [];
   const leftMs = (timeOf(goal.by) ?? 0) - nowMs;
-  if (leftMs <= 0) return [{ path: '/goal/by', message: 'is over: the campaign is not put first any more' }];
+  if (leftMs <= 0) return [{ path: '/goal/by', message: problem('goalOver') }];
   const { contexts, share } = await sources.recent(sources.publisher.id);
   if (contexts.length === 0) return [];
   const isEligible = eligibilityOf(
@@ -42,7 +43,7 @@ export async function goalWarnings(
   return [
     {
       path: '/goal/count',
-      message: `is more than is possible until then: about ${possible}, by the requests of the last days`,
+      message: problem('goalImpossible', { possible }),
     },
   ];
 }

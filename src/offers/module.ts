@@ -179,7 +179,7 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
         ${budgetsCard(limits, candidate?.payout.currency ?? null)}
         ${await outcomesCard(pool, context, id, nowMs)}`;
     });
-  const alone = createAlone('calculation of what block rules cost');
+  const alone = createAlone('blockRuleJob');
   const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));
   const bookedIn = (id: number, days: number) =>
     failFast(() => bookedByCurrency(pool, { publisherId: id, sinceMs: now() - days * dayMs }));

@@ -1,6 +1,7 @@
 import { parseEmail } from '../accounts/users.ts';
 import { AppError } from '../platform/errors.ts';
 import { requestLanguage } from '../platform/i18n/reader.ts';
+import { problem } from '../platform/problem.ts';
 
 /**
  * Recipient of an e-mail with perks, and a language that messages support. `email` is null if the publisher's mailer
@@ -18,6 +19,6 @@ export function recipientOf(
 ): Recipient {
   const address = email === undefined ? null : parseEmail(email);
   if (email !== undefined && address === null)
-    throw new AppError('invalid_request', { details: [{ path: '/email', message: 'must be one e-mail address' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/email', message: problem('oneAddress') }] });
   return { email: address, language: requestLanguage({ language }, headers['accept-language']) };
 }

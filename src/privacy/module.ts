@@ -21,7 +21,7 @@ type Parts = { userData: UserDataSteps };
 
 /** Erasure and export of what all modules keep of a user. */
 export function createPrivacy({ platform, catalog, accounts }: PrivacyDeps) {
-  const alone = createAlone('export of a person');
+  const alone = createAlone('userExportJob');
   const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;
   const { auth } = accounts;
   const { management, store } = catalog;

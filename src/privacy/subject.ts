@@ -4,6 +4,7 @@ import { emailHashOf, emailKeys } from '../audiences/profile-keys.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { textOrNull } from '../platform/http/body-parsing.ts';
 import { spellingsOf } from '../platform/lib/email-spellings.ts';
+import { problem } from '../platform/problem.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import { type IdentifierKind, identifierKinds, type UserSubject } from '../platform/user-data.ts';
 
@@ -21,7 +22,7 @@ export function readSubject(userKeys: UserKeys, publisherId: number, identifiers
   });
   const [first] = texts;
   if (first === undefined || texts.length > 1)
-    throw invalid({ path: '/', message: `must name the user by one of ${identifierKinds.join(', ')}` });
+    throw invalid({ path: '/', message: problem('identifyUser', { choices: identifierKinds.join(', ') }) });
   const { kind: namedBy, text } = first;
   const identifier = readIdentifier(namedBy, text);
   const [userKey = '', ...others] = keysOfSubject(userKeys, publisherId, { namedBy, identifier });
@@ -31,12 +32,12 @@ export function readSubject(userKeys: UserKeys, publisherId: number, identifiers
 function readIdentifier(kind: IdentifierKind, text: string): string {
   if (kind === 'email') {
     const email = parseEmail(text);
-    if (email === null) throw invalid({ path: '/email', message: 'must be one e-mail address' });
+    if (email === null) throw invalid({ path: '/email', message: problem('oneAddress') });
     return email;
   }
   if (kind !== 'email_sha256') return text;
   const emailHash = emailHashOf(text);
-  if (emailHash === null) throw invalid({ path: '/email_sha256', message: 'must have 64 hex digits' });
+  if (emailHash === null) throw invalid({ path: '/email_sha256', message: problem('hexDigits') });
   return emailHash;
 }
 

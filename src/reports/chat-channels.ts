@@ -1,3 +1,5 @@
+import type { Problem } from '../platform/problem.ts';
+
 /** A chat message with a link. */
 export type ChatMessage = { title: string; text: string; link: { url: string; text: string } };
 
@@ -5,5 +7,5 @@ export type ChatMessage = { title: string; text: string; link: { url: string; te
 export type ChatChannels = {
   list: (publisherId: number) => Promise<readonly { id: number; name: string }[]>;
   /** @returns why it failed, without addresses, or null on success */
-  post: (publisherId: number, channelId: number, message: ChatMessage) => Promise<string | null>;
+  post: (publisherId: number, channelId: number, message: ChatMessage) => Promise<Problem | null>;
 };

@@ -7,6 +7,7 @@ import { type DayRange, type DayRangeParameters, readDayRange } from '../platfor
 import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
+import { problem } from '../platform/problem.ts';
 import { type ConvertedTotal, readConvertedTotal } from './converted.ts';
 import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
@@ -53,7 +54,7 @@ export type ReportService = {
 
 /** Maximum number of rows in a report. */
 const maxRows = 50_000;
-const message = 'Too many reports are running.';
+const message = problem('reportsWaiting');
 /**
  * Maximum number of concurrent reports in one process, so that they never use up the connections that beacons need:
  * from rollups, and from raw rows, which occupy a processor while they run. Publishers take turns, and none gets all.
@@ -89,8 +90,7 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
     const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
     return limited(publisher.id, options, async (executor) => {
       const rows = await queryActivity(executor, query, maxRows);
-      if (rows.length > maxRows)
-        throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
+      if (rows.length > maxRows) throw tooLarge(problem('tooManyRows', { max: maxRows }));
       const totals = addsUp(query)
         ? sumOf(rows)
         : sumOf(await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows));

@@ -1,6 +1,7 @@
+import type { ErrorDetail } from '../platform/errors.ts';
 import { type Html, html, nothing, trusted } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { apiText } from './api-text.ts';
+import { wordProblem } from '../platform/problem.ts';
 import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
 import { fieldName } from './format.ts';
 
@@ -183,23 +184,18 @@ export const descriptionList = (entries: readonly (readonly [string, Cell])[]): 
     ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 
-/** Warning about a saved field, in the format of the API. */
-type SavedWarning = { path: string; message: string };
-
 /** Warning that begins with the label of its field. */
-export const fieldWarning = ({ path, message }: SavedWarning): string =>
-  `${fieldName(path.slice(1))}: ${apiText(message)}`;
+export const fieldWarning = ({ path, message }: ErrorDetail): string =>
+  `${fieldName(path.slice(1))}: ${wordProblem(message)}`;
 
 /** Notice about saved values that may be wrong; nothing without warnings. */
 export const warningNotice = (
-  warnings: readonly SavedWarning[],
-  textOf: (warning: SavedWarning) => string = fieldWarning,
+  warnings: readonly ErrorDetail[],
+  textOf: (warning: ErrorDetail) => string = fieldWarning,
 ): Html =>
   warnings.length === 0
     ? nothing
-    : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${asSentence(textOf(warning))}</li>`)}</ul>`);
-
-const asSentence = (text: string): string => (text.endsWith('?') ? text : `${text}.`);
+    : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${textOf(warning)}</li>`)}</ul>`);
 
 /** Data of a chart; a null value is missing. */
 export type ChartData = {

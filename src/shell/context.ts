@@ -6,8 +6,8 @@ import type { ReaderLanguage } from '../platform/i18n/languages.ts';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, keepReaders, type Reader, readerOf } from '../platform/i18n/reader.ts';
 import { minuteMs } from '../platform/lib/time.ts';
+import { Problem, wordProblem } from '../platform/problem.ts';
 import { isToken } from '../platform/security/random-token.ts';
-import { apiText } from './api-text.ts';
 
 /**
  * operator  belongs to no publisher and has access to all of them
@@ -128,7 +128,7 @@ export function viewerOf(request: FastifyRequest): Viewer {
  * @throws AppError `permission_denied`
  */
 export function requireRole({ user }: Viewer, role: Role): void {
-  if (!hasRole(user.role, role)) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
+  if (!hasRole(user.role, role)) throw new AppError('permission_denied', { message: new Problem('errors.roleDenied') });
 }
 
 export const publisherPath = (publisherId: number, rest = ''): string => `/dashboard/p/${publisherId}${rest}`;
@@ -210,9 +210,9 @@ export function rowCountOf(names: Iterable<string>, list: string): number {
 }
 
 /** Validation errors by field. Paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
-export type FieldErrors = readonly ErrorDetail[];
+export type FieldErrors = readonly { path: string; message: string }[];
 
-const whole = ({ message }: AppError): FieldErrors[number] => ({ path: '/', message });
+const whole = ({ problem }: AppError): ErrorDetail => ({ path: '/', message: problem });
 
 /** Whether the details of an error are the first rows of a file, which are meaningless without its message. */
 const showsRows = ({ code, details = [] }: AppError): boolean =>
@@ -223,10 +223,14 @@ export function fieldErrorsOf(err: unknown): FieldErrors {
   if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
     return (showsRows(err) ? [whole(err)] : (err.details ?? [whole(err)])).map(({ path, message }) => ({
       path,
-      message: apiText(message),
+      message: wordProblem(message),
     }));
   throw err;
 }
+
+/** Reason of a rejected change: its first problem in the reader's language; rethrows every other error. */
+export const reasonOf = (err: unknown): string =>
+  fieldErrorsOf(err)[0]?.message ?? wordProblem((err as AppError).problem);
 
 /** Timeout of the sign-in at the OpenID provider (milliseconds). */
 export const pendingLifetimeMs = 15 * minuteMs;

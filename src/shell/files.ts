@@ -3,7 +3,7 @@ import type { DryRunView, FileWarning } from '../platform/files/counter.ts';
 import type { FileOptions } from '../platform/files/query.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import { apiText } from './api-text.ts';
+import { wordProblem } from '../platform/problem.ts';
 import { descriptionList, notice, table } from './components.ts';
 import { type Fields, fieldErrorsOf } from './context.ts';
 import { count } from './format.ts';
@@ -113,13 +113,13 @@ function sampleTable({ sample }: DryRunView): Html {
     sample.map(({ line, values, problem }) => [
       String(line),
       ...roles.map((role) => values[role] ?? ''),
-      problem === null ? '' : apiText(problem),
+      problem === null ? '' : wordProblem(problem),
     ]),
   );
 }
 
 const errorText = ({ line, column, message }: DryRunView['errors'][number]): string =>
-  t('forms.line', { line, message: column === null ? apiText(message) : `${column}: ${apiText(message)}` });
+  t('forms.line', { line, message: column === null ? wordProblem(message) : `${column}: ${wordProblem(message)}` });
 
 const warningTexts: Readonly<Partial<Record<FileWarning['code'], MessageKey>>> = {
   apostrophes_removed: 'files.apostrophesRemoved',
@@ -187,7 +187,7 @@ export async function importByForm<Result extends { file: DryRunView }>(
     return isFragment ? { fragment: check } : await page(check);
   } catch (err) {
     const errors = fieldErrorsOf(err);
-    const reasons = errors.slice(0, maxReasons).map((error) => `${error.path} ${error.message}`.trim());
-    return failed(refusedText(reasons.join('; '), errors.length));
+    const reasons = errors.slice(0, maxReasons).map((error) => `${error.path}: ${error.message}`);
+    return failed(refusedText(reasons.join(' '), errors.length));
   }
 }

@@ -8,7 +8,7 @@ import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { asReader } from '../platform/i18n/reader.ts';
 import { loggedUrl } from '../platform/logger.ts';
-import { apiText } from './api-text.ts';
+import { Problem, wordProblem } from '../platform/problem.ts';
 import { linkButton } from './components.ts';
 import {
   advertiserPath,
@@ -220,7 +220,8 @@ export async function registerFormParsing(app: App, maxUploadBytes: number): Pro
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
     // Without a session, nothing is read into memory.
-    if (request.viewer === null) throw new AppError('unsupported_media_type', { message: t('errors.signInFirst') });
+    if (request.viewer === null)
+      throw new AppError('unsupported_media_type', { message: new Problem('errors.signInFirst') });
     await readParts(request);
   });
 }
@@ -237,14 +238,14 @@ async function readParts(request: FastifyRequest): Promise<void> {
         fieldBytes += Buffer.byteLength(part.value);
         // The parser would return a truncated field.
         if (part.valueTruncated || fieldBytes > maxFormBytes)
-          throw new AppError('body_too_large', { message: t('errors.formTooLarge') });
+          throw new AppError('body_too_large', { message: new Problem('errors.formTooLarge') });
         params.append(part.fieldname, part.value);
       }
     }
   } catch (err) {
     if (err instanceof AppError) throw err;
     const isTooLarge = (err as { statusCode?: number }).statusCode === 413;
-    if (isTooLarge) throw new AppError('body_too_large', { message: t('errors.uploadTooLarge'), cause: err });
+    if (isTooLarge) throw new AppError('body_too_large', { message: new Problem('errors.uploadTooLarge'), cause: err });
     throw new AppError('malformed_request', { cause: err });
   }
   request.body = params;
@@ -265,7 +266,7 @@ export function registerErrorPages(app: App, shell: Shell): void {
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
       reply.code(error.status).headers(pageHeaders(publicUrl));
       const title = titleOf(error);
-      const text = error.status === 404 ? t('errors.notFoundText') : apiText(error.message);
+      const text = error.status === 404 ? t('errors.notFoundText') : wordProblem(error.problem);
       const body = html`
       <div class="empty">
         <p>${text}</p>

@@ -7,6 +7,7 @@ import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { findFirstRow, readJsonInSlices } from '../platform/http/json-slices.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { problem } from '../platform/problem.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import { listEvents, type SourceEvent } from './events.ts';
 import { receiveEvents } from './receive.ts';
@@ -18,7 +19,7 @@ const tags = ['Sources'];
 /** Maximum size of a batch in bytes, number of events in it, and size of an event in bytes. */
 const maxBytes = 4 * 1024 * 1024;
 const maxEvents = 1000;
-const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
+const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: problem('sendSeveralCalls') };
 
 const sourceView = Type.Object(
   { ...sourceSettings.properties, has_secret: Type.Boolean({ description: 'Whether calls must be signed.' }) },

@@ -1,9 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { attributeNamePattern } from '../catalog/names.ts';
 import { audit } from '../management/audit.ts';
-import { problem } from '../management/schema-errors.ts';
+import { patternProblem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import { problem } from '../platform/problem.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
@@ -13,7 +14,7 @@ const maxEntries = 100;
 const nameText = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' });
 const attributeName = Type.String({
   pattern: attributeNamePattern.source,
-  [problem]: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
+  [patternProblem]: problem('attributeLetters'),
 });
 const audienceKey = Type.String({ minLength: 1, maxLength: 64 });
 const outcome = Type.Object(

@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../platform/errors.ts';
+import { problem } from '../platform/problem.ts';
 
 type AddNotice = (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
 
@@ -35,7 +36,7 @@ export function createRobotTraffic(): RobotTraffic {
         byPublisher.delete(publisherId);
         if (people > 0) continue;
         const userAgent = example.slice(0, maxExample);
-        const message = `no event counts: all came from robots. If it is your app, allow its user agent: ${userAgent}`;
+        const message = problem('allEventsFromRobots', { userAgent });
         add(publisherId, { path: '/user-agent', message }, false);
       }
     },

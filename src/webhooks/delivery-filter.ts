@@ -1,6 +1,7 @@
 import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { isPossibleUuid7, isUuid7, readUuid } from '../platform/lib/uuid7.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import type { DeliveryFilter, DeliveryStatus } from './deliveries/filter.ts';
 
 type FilterFields = { event?: string; from?: string; to?: string; session_id?: string; pub_user_id?: string };
@@ -18,7 +19,7 @@ export function readFilter(
   nowMs: number,
 ): DeliveryFilter {
   const sessionId = fields.session_id?.toLowerCase() ?? null;
-  if (sessionId !== null && !isUuid7(sessionId)) throw invalid('/session_id', 'must be a session_id');
+  if (sessionId !== null && !isUuid7(sessionId)) throw invalid('/session_id', problem('sessionId'));
   return {
     publisherId,
     event: fields.event ?? null,
@@ -34,14 +35,14 @@ export function readFilter(
 /** Parses a time and clamps it to the range from the epoch to tomorrow, which contains all deliveries. */
 function timeOf(path: string, text: string, nowMs: number): number {
   const timeMs = Date.parse(text);
-  if (Number.isNaN(timeMs) || !isDay(text.slice(0, 10))) throw invalid(path, 'must be a time');
+  if (Number.isNaN(timeMs) || !isDay(text.slice(0, 10))) throw invalid(path, problem('aTime'));
   return Math.min(Math.max(timeMs, 0), nowMs + dayMs);
 }
 
 /** Whether a day exists: `Date.parse` reads the 30th of February as a day of March. */
 const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().startsWith(day);
 
-const invalid = (path: string, message: string): AppError =>
+const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });
 
 /**

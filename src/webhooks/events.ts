@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 
 import { AppError } from '../platform/errors.ts';
+import { problem } from '../platform/problem.ts';
 
 /** Input of a sample payload. `nowMs`: epoch milliseconds. */
 export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: number };
@@ -40,7 +41,7 @@ export function requireEventType(events: EventTypes, name: string): EventType {
   const type = events.get(name);
   if (type === undefined)
     throw new AppError('endpoint_not_found', {
-      message: `No such event. There are: ${[...events.keys()].join(', ')}.`,
+      message: problem('noEvent', { events: [...events.keys()].join(', ') }),
     });
   return type;
 }

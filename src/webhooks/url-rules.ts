@@ -3,6 +3,7 @@ import type { Net } from '../config/nets.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../platform/errors.ts';
 import { parseUrlTemplate, urlMacros } from '../platform/lib/url-template.ts';
+import { type Problem, problem } from '../platform/problem.ts';
 import { type BlockReason, checkUrl } from './address-guard.ts';
 import type { SendRequest, SendResult } from './dispatcher/send/result.ts';
 
@@ -22,14 +23,14 @@ const maxUrlLength = 2000;
 /** Maximum number of macros in a URL. */
 const maxMacros = 50;
 
-const refusals: Record<BlockReason, string> = {
-  invalid_url: 'must be an absolute URL, percent-encoded, without blanks',
-  scheme_not_allowed: 'must begin with https://',
-  https_required: 'must begin with https://',
-  credentials_in_url: 'must not hold a user name or password',
-  port_not_allowed: 'must use port 80, 443 or one from 1024',
-  blocked_address: 'must not name an address that is not public',
-  local_name: 'must name a host of the public Internet',
+const refusals: Record<BlockReason, Problem> = {
+  invalid_url: problem('urlAbsolute'),
+  scheme_not_allowed: problem('httpsUrl'),
+  https_required: problem('httpsUrl'),
+  credentials_in_url: problem('userInUrl'),
+  port_not_allowed: problem('urlPort'),
+  blocked_address: problem('urlAddress'),
+  local_name: problem('urlLocalName'),
 };
 
 /**
@@ -41,18 +42,17 @@ export function requireUsableUrl(url: string, rules: UrlRules): void {
   if (!checked.ok) throw invalidUrl(refusals[checked.reason]);
   // The URL parser accepts blanks and other spellings of the scheme, but the URL is called exactly as stored.
   if (!/^https?:\/\/[^\s\0]+$/.test(url) || !url.isWellFormed()) throw invalidUrl(refusals.invalid_url);
-  if (url.length > maxUrlLength) throw invalidUrl(`must be at most ${maxUrlLength} characters long`);
-  if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl('must not have macros in the name of the host');
+  if (url.length > maxUrlLength) throw invalidUrl(problem('atMostLong', { max: maxUrlLength }));
+  if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl(problem('macroInHost'));
   const template = parseUrlTemplate(url);
   if (template !== null && urlMacros(template).length > maxMacros)
-    throw invalidUrl(`must hold at most ${maxMacros} macros`);
+    throw invalidUrl(problem('urlMacros', { max: maxMacros }));
   requireForeign(checked.url, rules.publicUrl);
 }
 
 /** @throws AppError `invalid_endpoint` for a URL of this service */
 export function requireForeign(url: URL, publicUrl: string): void {
-  if (leadsToUs(url, new URL(publicUrl)))
-    throw invalidUrl('must not lead back to this service, whose answers would become events again');
+  if (leadsToUs(url, new URL(publicUrl))) throw invalidUrl(problem('urlOwn'));
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
@@ -63,7 +63,7 @@ function leadsToUs(url: URL, own: URL): boolean {
   return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
 }
 
-export const invalidUrl = (message: string): AppError =>
+export const invalidUrl = (message: Problem): AppError =>
   new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });
 
 /**
@@ -73,24 +73,24 @@ export const createFetchFile =
   (sender: { send: (request: SendRequest) => Promise<SendResult> }, maxBytes: number): FetchFile =>
   async (url, { headers, deadlineMs }) => {
     const result = await sender.send({ url, method: 'GET', headers, body: null, deadlineMs });
-    const problem = problemOf(result, maxBytes);
-    return problem === null && result.kind === 'response' ? result : { problem: problem ?? '' };
+    const refusal = problemOf(result, maxBytes);
+    return refusal === null && result.kind === 'response' ? result : { problem: refusal ?? problem('fileUnread') };
   };
 
 /** Describes the problem for the author of the URL; null if the file exists. */
-function problemOf(result: SendResult, maxBytes: number): string | null {
+function problemOf(result: SendResult, maxBytes: number): Problem | null {
   if (result.kind === 'blocked') return refusals[result.reason];
-  if (result.kind === 'error') return failures[result.class] ?? 'cannot be read: its host does not answer';
+  if (result.kind === 'error') return failures[result.class] ?? problem('fileUnread');
   const { status, truncated } = result;
-  if (status >= 300 && status < 400) return `leads to another URL (${status}); name that one`;
-  if (status !== 200) return `is answered with the status ${status}`;
-  return truncated ? `must be a file of at most ${maxBytes / 1024} kB` : null;
+  if (status >= 300 && status < 400) return problem('fileMoved', { status });
+  if (status !== 200) return problem('fileStatus', { status });
+  return truncated ? problem('fileSize', { max: maxBytes / 1024 }) : null;
 }
 
 /** Messages reveal nothing about the network, because the author of the URL may be probing it. */
-const failures: Readonly<Record<string, string>> = {
-  timeout: 'is answered too slowly',
-  dns: 'names a host that cannot be found',
-  tls: 'names a host whose certificate cannot be trusted',
-  local: 'cannot be read now; try again',
+const failures: Readonly<Record<string, Problem>> = {
+  timeout: problem('fileSlow'),
+  dns: problem('fileHost'),
+  tls: problem('fileTls'),
+  local: problem('fileLater'),
 };

@@ -74,7 +74,10 @@ describe('a key', () => {
       const answer = await short('POST', '/keys', { ...own, expires_at });
       expect(answer.statusCode).toBe(400);
       expect(answer.json().error.details).toEqual([
-        { path: '/expires_at', message: `must be ${end} or earlier: a key cannot make one that outlives itself` },
+        {
+          path: '/expires_at',
+          message: `The key must expire by ${end}, because it cannot outlive the key that creates it.`,
+        },
       ]);
     }
     expect((await short('POST', '/keys', own)).statusCode).toBe(400);

@@ -59,7 +59,7 @@ test('an admin creates, grants, changes and removes a role in the dashboard, wit
   });
   // A role in use cannot be removed, and the error says so.
   await admin.post(own(`/settings/roles/${id}/remove`), {});
-  expect((await ann.call('DELETE', `/roles/${id}`)).body.message).toBe('The role is in use.');
+  expect((await ann.call('DELETE', `/roles/${id}`)).body.message).toBe('The role is still in use.');
   expect((await admin.post(own(`/settings/users/${member.userId}`), { role: 'analyst' })).statusCode).toBe(303);
   expect((await ann.call('DELETE', `/roles/${id}`)).status).toBe(204);
   const { rows } = await t.pool.query(

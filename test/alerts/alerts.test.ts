@@ -247,7 +247,7 @@ test('a channel at a private address is refused, and one that does not answer is
     expect(answer.statusCode, url).toBe(422);
     expect(answer.body, url).toContain('f-url-error');
   }
-  expect(textOf((await add(refused.url)).body)).toContain('Took no message: the answer was 404.');
+  expect(textOf((await add(refused.url)).body)).toContain('Took no message: The response had the status 404.');
   expect(textOf((await add(refused.url, { kinds: 'nothing' })).body)).toContain('Must have at least one.');
   expect((await t.pool.query("select from alert_rules where name = 'x'")).rowCount).toBe(0);
 });
@@ -280,7 +280,7 @@ test('a channel that is refused, also for too many tests, is shown as it was typ
   for (let isRefused = false; !isRefused; ) {
     const { statusCode, body } = await add(url, 'en');
     expect([statusCode, body.includes('value="#checkout-team"')]).toEqual([422, true]);
-    isRefused = textOf(body).includes('Too many requests.');
+    isRefused = textOf(body).includes('Too many requests. Try again later.');
   }
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
+import { problem } from '../../src/platform/problem.ts';
 import { assemble } from '../../src/runtime/assemble.ts';
 import type { Contributions, Module } from '../../src/runtime/module.ts';
 import { jobsOf } from '../../src/runtime/run-jobs.ts';
@@ -75,7 +76,7 @@ describe('two modules that contribute the same', () => {
     ['command toys list', { commands: toys.commands ?? [] }],
     ['export toys', { userData: toys.userData ?? {} }],
     ['row addition toys.age', { rowAdditions: { toys: additions } }],
-    ['page extension fetchFont', { extensions: { fetchFont: async () => ({ problem: '' }) } }],
+    ['page extension fetchFont', { extensions: { fetchFont: async () => ({ problem: problem('fileUnread') }) } }],
     ['contribution propose', { propose: async () => ({ id: 1, state: 'waiting' }) }],
     ['contribution perkStages', { perkStages: async () => ({ selected: 0, confirmed: 0, delivered: 0 }) }],
     ['contribution chatChannels', { chatChannels: { list: async () => [], post: async () => null } }],

@@ -31,7 +31,7 @@ test('audiences are made, filled from a file and by ids, and listed', async () =
   expect((await runCommand(['audiences', 'import', 'list', file], env)).code).toBe(3);
   const imported = await runCommand(['audiences', 'import', 'list', file, '--partial'], env);
   expect([imported.code, imported.out]).toEqual([0, '3 rows, 2 users added, 1 rows not read.\n']);
-  expect(imported.err).toContain('line 4: the id must not be an e-mail address');
+  expect(imported.err).toContain('line 4: The ID is invalid. The value must not be an e-mail address');
   expect((await runCommand(['audiences', 'add', 'list', 'u2', 'u3'], env)).out).toBe('Members added.\n');
   expect((await runCommand(['audiences', 'remove', 'list', 'u1'], env)).out).toBe('Members removed.\n');
   expect((await runCommand(['audiences', 'list'], env)).out).toBe('         2  list  The list\n');

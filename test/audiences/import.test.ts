@@ -66,7 +66,7 @@ test('a file of hashes with ends becomes members of users known by the hash', as
 test('a file that cannot be read, or breaks off, adds nobody, and is sent again', async () => {
   const refused = await send(lines(5000, (index) => `x${index}@mail.example`));
   expect([refused.statusCode, refused.json().error.message, refused.json().error.details.length]).toEqual([
-    ...[400, 'None of the 5000 rows can be read.', 100],
+    ...[400, 'None of the 5,000 rows can be read.', 100],
   ]);
   const url = await t.app.listen({ port: 0, host: '127.0.0.1' });
   const headers = { authorization: `Bearer ${me.key}`, 'content-type': 'text/csv', 'transfer-encoding': 'chunked' };

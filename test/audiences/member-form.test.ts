@@ -13,15 +13,15 @@ test.each([
   [
     ...(['en', 'Type ids or choose a file first.'] as const),
     ...([
-      'Nobody was added: no row can be read. Line 1: the id must not be an',
+      'Nobody was added: no row can be read. Line 1: The ID is invalid. The value must not be an',
       'The first value has no digits',
     ] as const),
   ],
   [
     'de',
     'Geben Sie zuerst Kennungen ein',
-    'Niemand wurde hinzugefügt: Keine Zeile ist lesbar. Zeile 1: die Kennung darf weder',
-    'Der erste Wert hat keine Ziffern',
+    'Niemand wurde hinzugefügt: Keine Zeile ist lesbar. Zeile 1: Die ID ist ungültig. Der Wert darf keine E-Mail-Adresse',
+    'Der erste Wert hat anders als die übrigen keine Ziffern',
   ],
 ] as const)(
   'ids that cannot be added are refused in %s, by the number of their line',

@@ -50,7 +50,7 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   await page.getByLabel('CSV file').setInputFiles({ name: 'c.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await press('Check file');
   await page.getByText('More than 1 % of the rows are refused').waitFor();
-  await page.getByText('Line 4: the id must not be an e-mail address').waitFor();
+  await page.getByText('Line 4: The ID is invalid. The value must not be an e-mail address').waitFor();
   expect(await page.getByRole('button', { name: 'Import 2 rows' }).count()).toBe(0);
   await page.getByLabel('Load the other rows').check();
   await press('Check file');

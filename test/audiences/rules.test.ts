@@ -86,10 +86,13 @@ test('what contradicts a rule is refused: members by hand, lists that become rul
     return (body as unknown as { error: { details: object[] } }).error.details;
   };
   expect(await refused({ event: 'own:Bad name' })).toEqual([
-    { path: '/rule/event', message: expect.stringMatching(/^must be one of impression, .*, or own: with the name/) },
+    {
+      path: '/rule/event',
+      message: expect.stringMatching(/^The value must be one of impression, .*, or "own:" followed by the name/),
+    },
   ]);
   expect(await refused({ event: 'outcome', category: 'Food' })).toEqual([
-    { path: '/rule/category', message: 'is not known of outcomes; leave it out' },
+    { path: '/rule/category', message: 'Outcomes do not have this field. Remove it.' },
   ]);
 });
 
@@ -99,16 +102,16 @@ test('an audience that includes itself is refused in words, by way of others too
     me.call('POST', '/audiences', { key, name: key, rule: ruleOf(audience) });
   const detailOf = ({ body }: { body: object }) => (body as { error: { details: object[] } }).error.details;
   const path = '/rule/audience';
-  expect(detailOf(await made('a', 'a'))).toEqual([{ path, message: 'is the audience itself' }]);
-  expect(detailOf(await made('a', 'b'))).toEqual([{ path, message: 'There is no audience b' }]);
+  expect(detailOf(await made('a', 'a'))).toEqual([{ path, message: 'The rule must not use its own audience.' }]);
+  expect(detailOf(await made('a', 'b'))).toEqual([{ path, message: 'There is no audience b.' }]);
   for (const [key, audience] of [['a'], ['b', 'a'], ['c', 'b']] as const)
     expect((await made(key, audience)).status).toBe(201);
   expect(detailOf(await me.call('PATCH', '/audiences/a', { rule: ruleOf('c') }))).toEqual([
-    { path, message: 'is the audience itself, by way of c, by way of b' },
+    { path, message: 'The rule would use its own audience through c, b.' },
   ]);
   const kept = await me.call('DELETE', '/audiences/a');
   expect(kept.status).toBe(409);
-  expect(detailOf(kept)).toEqual([{ path: '/key', message: 'is named by the rule of the audience b' }]);
+  expect(detailOf(kept)).toEqual([{ path: '/key', message: 'The rule of the audience b uses this audience.' }]);
 });
 
 const sizes = async () => {

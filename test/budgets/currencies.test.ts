@@ -57,7 +57,9 @@ test('a conversion that names another currency without an amount is refused, by 
   for (let at = 0; at < 30; at++) {
     const answer = await track(t, { click_id, txn_id: String(at), currency: 'EUR' });
     expect(answer.statusCode).toBe(400);
-    expect(answer.json().message).toContain('payout is required with the currency EUR: the campaign pays in USD');
+    expect(answer.json().message).toContain(
+      'The field payout is required with the currency EUR, because the campaign pays in USD',
+    );
   }
   expect((await post(t, { click_id, currency: 'eur' })).statusCode).toBe(400);
   expect((await track(t, { click_id, currency: 'EUR' }, '/track.png')).statusCode).toBe(400);

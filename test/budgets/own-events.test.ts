@@ -90,9 +90,10 @@ test('a cap names own events only as they can be named', async () => {
   expect(refused.json().error.details).toEqual([
     {
       path: '/rules/frequency_caps/0/event',
-      message: 'must be one of impression, click, no_thanks, conversion, or own: with the name of an own event',
+      message:
+        'The value must be one of impression, click, no_thanks, conversion, or "own:" followed by the name of a custom event.',
     },
-    { path: '/rules/total_caps/0/limit', message: 'must be a whole number' },
+    { path: '/rules/total_caps/0/limit', message: 'The value must be a whole number.' },
   ]);
 });
 

@@ -54,128 +54,132 @@ describe('valid rules are accepted', () => {
 
 describe('invalid rules are rejected with a message', () => {
   test.each<[string, unknown, string]>([
-    ['no object', 'x', ' must be an object'],
-    ['an unknown member', { targetting: {} }, '/targetting is not known here'],
+    ['no object', 'x', ' The value must be an object.'],
+    ['an unknown member', { targetting: {} }, '/targetting This field is unknown. Check its spelling, or remove it.'],
     [
       'an empty list',
       { targeting: { countries: { include: [] } } },
-      '/targeting/countries/include is empty; leave it out or list something',
+      '/targeting/countries/include The list is empty. Remove it, or add an entry.',
     ],
     [
       'neither side of a list',
       { targeting: { cities: {} } },
-      '/targeting/cities must list what is included or excluded',
+      '/targeting/cities Enter the values to include or exclude.',
     ],
     [
       'an unknown country',
       { targeting: { countries: { include: ['XX'] } } },
-      '/targeting/countries/include/0 XX is not a country code (ISO 3166-1 alpha-2, such as US)',
+      '/targeting/countries/include/0 XX is not a country code (ISO 3166-1 alpha-2, such as US).',
     ],
     [
       'a code people mistake',
       { targeting: { countries: { exclude: ['UK'] } } },
-      '/targeting/countries/exclude/0 UK is not a country code; the United Kingdom is GB',
+      '/targeting/countries/exclude/0 UK is not a country code. Use GB for the United Kingdom.',
     ],
     [
       'a value twice',
       { targeting: { os: { include: ['ios', 'iOS'] } } },
-      '/targeting/os/include/1 iOS is listed twice',
+      '/targeting/os/include/1 iOS occurs more than once. Remove the duplicate.',
     ],
     [
       'a value in and out',
       { targeting: { os: { include: ['ios'], exclude: ['ios'] } } },
-      '/targeting/os/exclude/0 ios is both included and excluded',
+      '/targeting/os/exclude/0 ios cannot be both included and excluded.',
     ],
     [
       'a region that is none',
       { targeting: { regions: { include: ['California'] } } },
-      '/targeting/regions/include/0 California is not a region code (ISO 3166-2, such as US-CA)',
+      '/targeting/regions/include/0 California is not a region code (ISO 3166-2, such as US-CA).',
     ],
     [
       'a region outside of the countries',
       { targeting: { countries: { include: ['DE'] }, regions: { include: ['US-CA'] } } },
-      '/targeting/regions/include/0 US-CA is in none of the countries listed, so it never counts',
+      '/targeting/regions/include/0 The region US-CA has no effect because its country is not included.',
     ],
     [
       'an end before the start',
       { schedule: { start_at: '2026-02-01T00:00:00Z', end_at: '2026-01-01T00:00:00Z' } },
-      '/schedule/end_at The end must come after the start',
+      '/schedule/end_at The end must be after the start.',
     ],
     [
       'an end at the start',
       { schedule: { start_at: '2026-01-01T01:00:00+01:00', end_at: '2026-01-01T00:00:00Z' } },
-      '/schedule/end_at The end must come after the start',
+      '/schedule/end_at The end must be after the start.',
     ],
     [
       'a time without offset',
       { schedule: { end_at: '2026-01-01T00:00:00' } },
-      '/schedule/end_at must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
+      '/schedule/end_at The value must be a time with its offset, such as 2026-11-27T00:00:00+01:00.',
     ],
     [
       'a day that is not',
       { schedule: { end_at: '2026-02-30T00:00:00Z' } },
-      '/schedule/end_at must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
+      '/schedule/end_at The value must be a time with its offset, such as 2026-11-27T00:00:00+01:00.',
     ],
     [
       'an unknown time zone',
       { schedule: { time_zone: 'Mars/Base' } },
-      '/schedule/time_zone Mars/Base is not a time zone (IANA name, such as Europe/Berlin)',
+      '/schedule/time_zone The time zone Mars/Base is unknown. Use an IANA name, such as Europe/Berlin.',
     ],
     [
       'an offset for a zone',
       { schedule: { time_zone: '+02:00' } },
-      '/schedule/time_zone +02:00 is not a time zone (IANA name, such as Europe/Berlin)',
+      '/schedule/time_zone The time zone +02:00 is unknown. Use an IANA name, such as Europe/Berlin.',
     ],
     [
       'hours that end before they start',
       { schedule: { hours: [{ days: [1], from: '22:00', to: '02:00' }] } },
-      '/schedule/hours/0/to The end must come after the start; split hours that pass midnight in two',
+      '/schedule/hours/0/to The end must be after the start. Split hours that cross midnight into two entries.',
     ],
     [
       'a time of day that is none',
       { schedule: { hours: [{ days: [1], from: '9:00', to: '25:00' }] } },
-      '/schedule/hours/0/from must be a time of day such as 09:00',
+      '/schedule/hours/0/from The value must be a time of day, such as 09:00.',
     ],
     [
       'no days',
       { schedule: { hours: [{ days: [], from: '09:00', to: '10:00' }] } },
-      '/schedule/hours/0/days is empty; leave it out or list something',
+      '/schedule/hours/0/days The list is empty. Remove it, or add an entry.',
     ],
-    ['a negative cap', { frequency_caps: [{ ...cap, limit: -1 }] }, '/frequency_caps/0/limit must be 1 or more'],
+    [
+      'a negative cap',
+      { frequency_caps: [{ ...cap, limit: -1 }] },
+      '/frequency_caps/0/limit The value must be 1 or more.',
+    ],
     [
       'a window without length',
       { frequency_caps: [{ ...cap, window_minutes: 0 }] },
-      '/frequency_caps/0/window_minutes must be 1 or more, or null',
+      '/frequency_caps/0/window_minutes The value must be 1 or more. Null is also allowed.',
     ],
     [
       'a window beyond 180 days',
       { frequency_caps: [{ ...cap, window_minutes: 259_201 }] },
-      '/frequency_caps/0/window_minutes must be 259200 or less, or null',
+      '/frequency_caps/0/window_minutes The value must be 259,200 or less. Null is also allowed.',
     ],
     [
       'the same cap twice',
       { frequency_caps: [cap, { ...cap, limit: 5 }] },
-      '/frequency_caps/1 limits the same as an earlier cap',
+      '/frequency_caps/1 An earlier cap has the same limit. Remove one of them.',
     ],
     [
       'a negative budget',
       { total_caps: [{ metric: 'budget', per: 'day', limit: -5 }] },
-      '/total_caps/0/limit must be more than 0',
+      '/total_caps/0/limit The value must be greater than 0.',
     ],
     [
       'half an impression',
       { total_caps: [{ metric: 'impressions', per: 'day', limit: 0.5 }] },
-      '/total_caps/0/limit must be a whole number',
+      '/total_caps/0/limit The value must be a whole number.',
     ],
     [
       'text that cannot be stored',
       { exclusion_groups: ['a\0b'] },
-      '/exclusion_groups/0 holds characters that cannot be stored',
+      '/exclusion_groups/0 The text contains characters that cannot be stored.',
     ],
     [
       'half a character',
       { targeting: { cities: { include: ['\ud800'] } } },
-      '/targeting/cities/include/0 holds characters that cannot be stored',
+      '/targeting/cities/include/0 The text contains characters that cannot be stored.',
     ],
   ])('%s', (_, rules, line) => {
     expect(lines(rules)).toContain(line);
@@ -184,7 +188,7 @@ describe('invalid rules are rejected with a message', () => {
   test('in overrides of a provisioning as well', () => {
     expect(checkCapOverrides({ frequency_caps: null, total_caps: [] })).toEqual([]);
     expect(checkCapOverrides({ frequency_caps: [cap, cap], total_caps: null })).toEqual([
-      { path: '/frequency_caps/1', message: 'limits the same as an earlier cap' },
+      { path: '/frequency_caps/1', message: 'An earlier cap has the same limit. Remove one of them.' },
     ]);
   });
 
@@ -200,13 +204,17 @@ describe('invalid rules are rejected with a message', () => {
     expect(checkSequenceRule(rule)).toEqual([]);
     const messages = (over: object): string[] =>
       checkSequenceRule({ ...rule, ...over }).map(({ path, message }) => `${path} ${message}`);
-    expect(messages({ positions: [] })).toEqual(['/positions lists no position; use null for all positions']);
-    expect(messages({ positions: [1, 1] })).toEqual(['/positions/1 is listed twice']);
+    expect(messages({ positions: [] })).toEqual(['/positions Enter at least one position, or null for all positions.']);
+    expect(messages({ positions: [1, 1] })).toEqual([
+      '/positions/1 The value occurs more than once. Remove the duplicate.',
+    ]);
     expect(messages({ positions: [11] })).not.toEqual([]);
-    expect(messages({ match: {} })).toEqual(['/match must name offers, campaigns, advertisers, categories or tags']);
-    expect(messages({ match: { tags: [] } })).toEqual(['/match/tags is empty; leave it out or list something']);
+    expect(messages({ match: {} })).toEqual([
+      '/match Enter at least one offer, campaign, advertiser, category or tag.',
+    ]);
+    expect(messages({ match: { tags: [] } })).toEqual(['/match/tags The list is empty. Remove it, or add an entry.']);
     expect(messages({ placement: 'Check Out' })).toEqual([
-      '/placement must be the name of a placement: lower case, hyphens for blanks',
+      '/placement The value must be the name of a placement, in lower case and with hyphens instead of spaces.',
     ]);
   });
 

@@ -116,7 +116,7 @@ describe('a draft', () => {
     const refused = await admin('POST', `drafts/${draft.id}/approve`, {});
     expect(refused).toMatchObject({ status: 409, code: 'conflict', details: [{ path: '/title' }] });
     expect(refused.details[0]?.message).toBe(
-      'was "As it was" when it was proposed, is now "Changed since"; proposed is "Better"',
+      'The value was "As it was" at the time of the proposal and is now "Changed since". The draft proposes "Better".',
     );
     const body = { row_etag: await etagOf(offer) };
     expect((await admin('POST', `drafts/${draft.id}/approve`, body)).body.data.state).toBe('live');
@@ -173,7 +173,7 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('On Friday');
     expect((await admin('GET', `drafts/${late.id}`)).body.data).toMatchObject({
       state: 'waiting',
-      reason: expect.stringContaining('is now "On Friday"'),
+      reason: expect.stringContaining('and is now "On Friday".'),
     });
   });
 

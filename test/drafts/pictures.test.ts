@@ -133,6 +133,9 @@ test('perkwire drafts propose hands in the file of --image', async () => {
   expect(draft).toMatchObject({ resource: 'offers', has_picture: true });
   expect((await fileOf(draft.id)).rawPayload.equals(png)).toBe(true);
   const refused = await runCommand(['drafts', 'propose', 'offers', String(offer), changes, '--image', image], env);
-  expect([refused.code === 0, refused.err]).toEqual([false, expect.stringContaining('/image can be handed in')]);
+  expect([refused.code === 0, refused.err]).toEqual([
+    false,
+    expect.stringContaining('/image: An image can be submitted'),
+  ]);
   await rm(folder, { recursive: true });
 });

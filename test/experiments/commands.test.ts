@@ -58,7 +58,7 @@ test('an experiment is made, planned, started, changed, read, made permanent and
 test('what cannot be is refused with its field, and a file without JSON before it is sent', async () => {
   const refused = await run('create', await file({ key: 'much', arms: arms(0.9) }));
   expect(refused.code).not.toBe(0);
-  expect(refused.err).toContain('/arms All shares come to 140 %');
+  expect(refused.err).toContain('/arms: The shares and the holdout add up to 140 %.');
   expect((await run('create', await file('{'))).code).toBe(3);
   for (const args of [['create'], ['change', 'one-offer'], ['show'], ['adopt', 'one-offer']])
     expect((await run(...args)).code, args.join(' ')).toBe(2);

@@ -47,18 +47,20 @@ test('the difference to find and the steps of growth are refused in percent', as
   expect(await refused({ smallest_lift: '' })).toEqual(['Must be a number from 0.1 to 1,000.']);
   expect(await refused({ smallest_lift: '1001' }, 'de')).toEqual(['Muss eine Zahl von 0,1 bis 1.000 sein.']);
   expect(await refused({ ramp: '0 10\n24 200' })).toEqual(['Line 2: must be a number from 0 to 100.']);
-  expect(await refused({ ramp: '9999 50' })).toEqual(['Line 1: must be 8760 or less.']);
+  expect(await refused({ ramp: '9999 50' })).toEqual(['Line 1: The value must be 8,760 or less.']);
 });
 
 test('shares of more than all users are added up in percent', async () => {
-  const message = 'All shares come to 120.5 % together with the hold-out: at most 100 %.';
+  const message = 'The shares and the holdout add up to 120.5 %. The maximum is 100 %.';
   expect(await refused({ holdout: '20.5' })).toEqual([message]);
-  const german = 'Alle Anteile ergeben mit der Vergleichsgruppe ohne Angebote 120,5 %: höchstens 100 %.';
+  const german = 'Die Anteile und die Vergleichsgruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
   expect(await refused({ holdout: '20.5' }, 'de')).toEqual([german]);
 });
 
 test('what may be empty says so, and settings that are no JSON object', async () => {
-  expect(await refused({ layer: 'a b' })).toEqual(['Must have 1 to 64 characters of A–Z a–z 0–9 _ . -, or empty.']);
+  expect(await refused({ layer: 'a b' })).toEqual([
+    'The name must have 1 to 64 characters (A–Z a–z 0–9 _ . -). You can also leave it empty.',
+  ]);
   expect(await refused({ 'arm1.texts': 'delay 5' })).toEqual(['Must be a JSON object.']);
 });
 
@@ -69,5 +71,5 @@ test('a start that is refused says why without paths of the API', async () => {
   const answer = await me.post(`${path()}/two/start`);
   const cookie = `${me.cookie}; ${cookieFrom(answer, 'perkwire_flash')}`;
   const { body } = await me.get(`${path()}/two`, { cookie });
-  expect(body).toContain('What is compared: floor is also changed by one');
+  expect(body).toContain('What is compared: The experiment one also changes floor.');
 });

@@ -251,7 +251,7 @@ test('times by which it starts and ends by itself are of the publisher’s zone,
   await field('start_at').fill('2100-05-01T09:00');
   await field('end_at').fill('2100-04-01T09:00');
   await save(page);
-  await page.getByText('must be after the start').first().waitFor();
+  await page.getByText('The time must be after the start.').first().waitFor();
   await field('end_at').fill('2100-06-01T09:00');
   await save(page);
   await page.getByText('Scheduled, as version 1').first().waitFor();

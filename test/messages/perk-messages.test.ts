@@ -75,11 +75,11 @@ test.each(['no address', 'a@b.example, c@d.example', 'a@b.example\r\nbcc: c@d.ex
 test('until it is sent the address is sealed; a busy server is tried again, with the same Message-ID', async () => {
   smtp.mood = 'is busy';
   const { id } = await calls.wrap('patient', { consent: true, email: 'patient@example.com' });
-  await expect.poll(async () => (await calls.logOf(id))?.error).toBe('the mail server answered 451');
+  await expect.poll(async () => (await calls.logOf(id))?.error).toBe('The mail server responded with 451.');
   expect(await tablesWith(t, 'patient@example.com')).toEqual([]);
   smtp.mood = 'takes and hangs up';
   t.clock.ms += 5000;
-  await expect.poll(async () => (await calls.logOf(id))?.error).toBe('the mail server answered 421');
+  await expect.poll(async () => (await calls.logOf(id))?.error).toBe('The mail server responded with 421.');
   smtp.mood = 'takes';
   t.clock.ms += 300_000;
   await calls.untilState(id, 'sent');

@@ -35,7 +35,7 @@ async function refusedMessage() {
   readers += 1;
   const email = `refused-${readers}@example.com`;
   const { id } = await calls.wrap(`refused-${readers}`, { consent: true, email });
-  await expect.poll(async () => (await calls.logOf(id))?.error).toMatch(/^the mail server answered/);
+  await expect.poll(async () => (await calls.logOf(id))?.error).toMatch(/^The mail server responded with/);
   return { id, email, message: (await calls.logOf(id)) as Logged };
 }
 const reasonOf = async (email: string): Promise<string | null> =>

@@ -62,7 +62,9 @@ test('with double opt-in an address gets one question, and its messages once its
 test('an own mailer gets what would be sent as a webhook, without any address', async () => {
   await calls.settings({ delivery: 'webhook' });
   const { id: lonely } = await calls.wrap('own-0', { consent: true });
-  await expect.poll(async () => (await calls.logOf(lonely))?.error).toBe('no webhook endpoint takes perk_message');
+  await expect
+    .poll(async () => (await calls.logOf(lonely))?.error)
+    .toBe('No webhook endpoint subscribes to perk_message.');
   const endpoint = await t.app.inject({
     method: 'POST',
     url: '/manage/v1/webhook-endpoints',

@@ -83,7 +83,7 @@ test('an unreachable goal causes a warning with what is possible; so does one th
   expect(impossible).toMatchObject({
     path: '/goal/count',
     message: expect.stringMatching(
-      /^is more than is possible until then: about \d+, by the requests of the last days$/,
+      /^The goal cannot be reached in time\. Based on recent requests, about \d+ are possible\.$/,
     ),
   });
   const over = await warnings({ ...goal, by: inHours(-1) });

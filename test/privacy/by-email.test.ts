@@ -102,13 +102,13 @@ test('unreadable and several identifiers are refused, without quoting them', asy
     expect(answer.body).not.toContain('dora');
     return answer.json().error?.details;
   };
-  const oneAddress = [{ path: '/email', message: 'must be one e-mail address' }];
+  const oneAddress = [{ path: '/email', message: 'The value must be a single e-mail address.' }];
   expect(await details({ email: 'dora' })).toEqual(oneAddress);
   expect(await details({ email: 'dora@b.example, c@d.example' })).toEqual(oneAddress);
   expect(await details({ email_sha256: 'dora' })).toEqual([
-    { path: '/email_sha256', message: 'must have 64 hex digits' },
+    { path: '/email_sha256', message: 'The hash must have 64 hexadecimal digits.' },
   ]);
-  const one = [{ path: '/', message: 'must name the user by one of pub_user_id, ad_fp, email, email_sha256' }];
+  const one = [{ path: '/', message: 'Identify the user by exactly one of: pub_user_id, ad_fp, email, email_sha256.' }];
   expect(await details({})).toEqual(one);
   expect(await details({ email: 'dora@shop.example', pub_user_id: 'u1' })).toEqual(one);
 });

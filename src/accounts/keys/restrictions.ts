@@ -8,6 +8,7 @@ import { operatorPermission } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import type { KeyResources, KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { noNul } from '../../platform/http/schemas.ts';
+import { problem } from '../../platform/problem.ts';
 
 const maxNets = 100;
 
@@ -96,7 +97,7 @@ export function checkRestrictions(
       : []),
     ...checkResources(values, restrictions?.resources ?? null),
     ...((values.permissions as string[]).includes(operatorPermission)
-      ? limited.map((name) => ({ path: `/${name}`, message: 'must be null for an operator’s key' }))
+      ? limited.map((name) => ({ path: `/${name}`, message: problem('operatorKeyUnlimited') }))
       : []),
   ];
 }
@@ -108,21 +109,17 @@ function checkResources(values: Values, own: KeyResources | null): ErrorDetail[]
     const requested = values[name] as readonly (number | string)[] | null;
     const allowed: ReadonlySet<number | string> | null = own[name];
     if (allowed === null ? requested === null : requested?.every((resource) => allowed.has(resource))) return [];
-    return [{ path: `/${name}`, message: `must be among the ${name} that the key itself is limited to` }];
+    return [{ path: `/${name}`, message: problem('withinKeyResources', { name }) }];
   });
 }
 
 function checkAddresses(requested: readonly string[] | null, own: readonly Net[] | null): ErrorDetail[] {
   const path = '/allowed_addresses';
-  if (requested === null)
-    return own === null ? [] : [{ path, message: 'must be among the addresses that the key itself is limited to' }];
+  if (requested === null) return own === null ? [] : [{ path, message: problem('withinKeyAddresses') }];
   return requested.flatMap((text, index): ErrorDetail[] => {
     const net = readClientNet(text);
-    if (net === null)
-      return [
-        { path: `${path}/${index}`, message: 'must be an address or a net, such as 10.0.0.0/8 or 2001:db8::/32' },
-      ];
+    if (net === null) return [{ path: `${path}/${index}`, message: problem('addressOrNet') }];
     if (own === null || isInside(net, own)) return [];
-    return [{ path: `${path}/${index}`, message: 'is not among the addresses that the key itself is limited to' }];
+    return [{ path: `${path}/${index}`, message: problem('addressBeyondKey') }];
   });
 }

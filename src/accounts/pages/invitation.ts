@@ -3,6 +3,7 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { Problem } from '../../platform/problem.ts';
 import { hiddenField, linkButton, notice } from '../../shell/components.ts';
 import { fieldsOf, formOf, roleName, type User, type Viewer } from '../../shell/context.ts';
 import { renderCard } from '../../shell/layout.ts';
@@ -80,10 +81,10 @@ export async function answerInvitation(
   const { viewer } = request;
   const accepts = answerOf(request) === 'accept';
   if (accepts && viewer?.user.id !== invited.id)
-    throw new AppError('permission_denied', { message: t('account.invitedAddressOnly') });
+    throw new AppError('permission_denied', { message: new Problem('account.invitedAddressOnly') });
   await transaction(deps.pool, async (executor) => {
     if (!(await consumeLink(executor, token, deps.now())))
-      throw new AppError('invalid_token', { message: t('account.linkUsed') });
+      throw new AppError('invalid_token', { message: new Problem('account.linkUsed') });
     await (accepts ? acceptInvitation : declineInvitation)(services, executor, invited);
     if (accepts && viewer !== null && invited.role !== 'operator')
       await chooseMembership(executor, viewer.sessionId, invited);
@@ -104,7 +105,7 @@ export async function acceptInvitation(
 ): Promise<void> {
   const nowMs = deps.now();
   if (!(await join(executor, user.membershipId, nowMs)))
-    throw new AppError('invalid_token', { message: t('account.linkUsed') });
+    throw new AppError('invalid_token', { message: new Problem('account.linkUsed') });
   // An admin may have created such a link while the user was a member nowhere else. It must not give access to the new
   // membership.
   await deletePasswordResets(executor, user.id);

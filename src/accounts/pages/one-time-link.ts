@@ -4,6 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { Problem } from '../../platform/problem.ts';
 import { isToken } from '../../platform/security/random-token.ts';
 import { type FieldErrors, fieldsOf, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -69,7 +70,7 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
 async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
   const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
   if (link !== null) return { token, ...link };
-  const message = t('account.linkExpired');
+  const message = new Problem('account.linkExpired');
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
 
@@ -117,12 +118,12 @@ async function useLink(
   const { management, deps } = services;
   const nowMs = deps.now();
   if (link.user === null && (await hasOperator(executor)))
-    throw new AppError('invalid_token', { message: t('account.linkUsed') });
+    throw new AppError('invalid_token', { message: new Problem('account.linkUsed') });
   const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
   const user = link.user ?? (await createUser(executor, created));
   if (user === null) return null;
   if (!(await consumeLink(executor, link.token, nowMs)))
-    throw new AppError('invalid_token', { message: t('account.linkUsed') });
+    throw new AppError('invalid_token', { message: new Problem('account.linkUsed') });
   if (link.invites) await acceptInvitation(services, executor, user);
   await setPassword(executor, user.id, passwordHash);
   const change = { actor: management.actorFor(user), user, nowMs };

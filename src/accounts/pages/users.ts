@@ -4,6 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
+import { Problem } from '../../platform/problem.ts';
 import { type Fields, type PageContext, pathText, queryText, type User } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
@@ -132,7 +133,7 @@ async function invite<C extends PageContext>(
   const refuse = (message: string, path = '/email'): Promise<Page> =>
     show(services, scope, context, { email: fields.text('email'), role: typedRole, errors: [{ path, message }] });
   if (email === null) return refuse(t('common.invalidEmail'));
-  if (roles.length === 0) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
+  if (roles.length === 0) throw new AppError('permission_denied', { message: new Problem('errors.roleDenied') });
   if (role === undefined) return refuse(t('account.unknownRole'), '/role');
   if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const owner = await ownerOf(services, scope, context);
@@ -298,6 +299,6 @@ async function userOf<C extends PageContext>(services: PageServices, scope: User
   const user = /^[1-9]\d{0,8}$/.test(id) ? await findMember(pool, publisherId, Number(id), advertiserId) : null;
   if (user === null) throw new AppError('not_found');
   if (!covers(context.viewer.user.role, user.role, services.management.permissions))
-    throw new AppError('permission_denied', { message: t('account.beyondYou') });
+    throw new AppError('permission_denied', { message: new Problem('account.beyondYou') });
   return user;
 }

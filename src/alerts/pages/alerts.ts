@@ -9,8 +9,8 @@ import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { Mailer } from '../../platform/mailer.ts';
+import { wordProblem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import { apiText } from '../../shell/api-text.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { FormValues } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
@@ -132,7 +132,7 @@ async function createChannel(scope: Scope, context: PublisherContext, fields: Fi
   const inbox = `${config.publicUrl}${context.path('/alerts')}`;
   const links = { page: inbox, inbox };
   const error = await post(sender, typed.url, helloText(context.publisher.name, links));
-  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error: apiText(error) }));
+  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error: wordProblem(error) }));
   const urlSealed = secretBox.seal(typed.url, urlContext);
   const channel = { publisherId: context.publisher.id, name: typed.name, kinds: typed.kinds, urlSealed };
   if (!(await scope.failFast(() => addChannel(pool, channel, now())))) return refuse('/name', t('alerts.oneTooMany'));

@@ -1,7 +1,7 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { apiText } from '../../shell/api-text.ts';
+import { readProblem, wordProblem } from '../../platform/problem.ts';
 import { actionButton, badge, card, saveForm, table } from '../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../shell/context.ts';
 import { createForm, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
@@ -73,7 +73,7 @@ function channelTable(context: PublisherContext, channels: readonly Channel[], c
     channel.kinds.map((kind) => t(alertKinds[kind])).join(', '),
     channel.error === null
       ? badge(t('alerts.works'), 'good')
-      : badge(t('alerts.failed', { error: apiText(channel.error) }), 'bad'),
+      : badge(t('alerts.failed', { error: wordProblem(readProblem(channel.error)) }), 'bad'),
     canWrite ? remove(channel) : nothing,
   ]);
   return table(t('alerts.channels'), columns, cells);

@@ -6,6 +6,7 @@ import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { exactNumber, noNul } from '../../platform/http/schemas.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { refusalOfId } from '../user-ids.ts';
 
 /** Maximum number of users per call. */
@@ -61,8 +62,8 @@ export type AttributesChange = {
 
 /** @throws AppError pub_user_id_is_pii, invalid_request */
 export function readPubUserId(value: string | number, path = '/pub_user_id'): string {
-  const { id, problem } = refusalOfId(value);
-  if (problem !== null) throw new AppError(problem.code, { details: [{ path, message: problem.message }] });
+  const { id, refusal } = refusalOfId(value);
+  if (refusal !== null) throw new AppError(refusal.code, { details: [{ path, message: refusal.message }] });
   return id;
 }
 
@@ -132,7 +133,7 @@ function changeOf(
 ): AttributesChange {
   const untilMs = expires_at === undefined || expires_at === null ? null : timeOf(expires_at);
   if (untilMs !== null && !(untilMs > nowMs))
-    details.push({ path: `${path}/expires_at`, message: 'must be an RFC 3339 time in the future, with its offset' });
+    details.push({ path: `${path}/expires_at`, message: problem('futureRfc3339') });
   const set = new Map<string, string | number | boolean>();
   const remove: string[] = [];
   for (const [name, value] of Object.entries(attributes)) {
@@ -145,12 +146,12 @@ function changeOf(
 }
 
 /** Reason why an attribute can't be stored, or null. */
-export function refusalOf(name: string, value: unknown): string | null {
-  if (refusedAttributeNames.has(name)) return 'is a refused name';
-  if (!attributeNamePattern.test(name)) return 'must have a name of 1 to 64 characters of A–Z a–z 0–9 _ . -';
+export function refusalOf(name: string, value: unknown): Problem | null {
+  if (refusedAttributeNames.has(name)) return problem('attributeRefused');
+  if (!attributeNamePattern.test(name)) return problem('attributeLetters');
   if (value === null || typeof value === 'boolean') return null;
-  if (typeof value === 'number') return Number.isFinite(value) ? null : 'must be a finite number';
-  if (typeof value !== 'string') return 'must be a text, a number, a boolean or null';
-  if (value.includes('\0') || !value.isWellFormed()) return 'must be well-formed text without NUL';
-  return [...value].length > maxAttributeLength ? `must have at most ${maxAttributeLength} characters` : null;
+  if (typeof value === 'number') return Number.isFinite(value) ? null : problem('isNumber');
+  if (typeof value !== 'string') return problem('attributeValue');
+  if (value.includes('\0') || !value.isWellFormed()) return problem('unreadable');
+  return [...value].length > maxAttributeLength ? problem('attributeLong', { max: maxAttributeLength }) : null;
 }

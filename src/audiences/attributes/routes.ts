@@ -7,6 +7,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { readJsonInSlices } from '../../platform/http/json-slices.ts';
 import { errorAnswers, noNul } from '../../platform/http/schemas.ts';
+import { problem } from '../../platform/problem.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { StoredAttributes } from '../profile.ts';
 import {
@@ -45,7 +46,7 @@ const usersAnswer = Type.Object(
 
 /** Maximum size of a body with 1,000 users, in bytes. */
 const batchBytes = 4 * 1024 * 1024;
-const batchLimits = { rows: 1100, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
+const batchLimits = { rows: 1100, rowBytes: () => 64 * 1024, otherwise: problem('sendSeveralCalls') };
 
 /** The body is checked while it is read, one user at a time. */
 const uncheckedBody: typeof strictBody = {
@@ -133,7 +134,7 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
     const stored = await management.read(actor, publisherId, ({ executor, nowMs }) =>
       findAttributes(executor, userKeys.allOf(publisherId, id), nowMs),
     );
-    if (stored === null) throw new AppError('resource_not_found', { message: 'Nothing is known of this user.' });
+    if (stored === null) throw new AppError('resource_not_found', { message: problem('userUnknown') });
     return { message: 'Attributes found.', data: viewOf(id, stored) };
   });
 }

@@ -2,6 +2,7 @@ import { maxAttributes } from '../../catalog/names.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { type StoredAttributes, withoutEnded } from '../profile.ts';
 import type { AttributesChange } from './read.ts';
@@ -35,7 +36,7 @@ type Saving = {
 };
 
 /** `name`: of the attribute, or null for the whole change, which would exceed the limit. */
-type Refuse = (change: AttributesChange, name: string | null, message: string) => void;
+type Refuse = (change: AttributesChange, name: string | null, message: Problem) => void;
 
 /**
  * Changes attributes of users, one after the other. Attributes stored under keys of earlier peppers move to the current
@@ -110,12 +111,11 @@ function changedBy(current: StoredAttributes, change: AttributesChange, refuse: 
   for (const [name, value] of set) {
     const before = typeof changed[name]?.value;
     if (before !== 'undefined' && before !== typeof value) {
-      const message = `is a ${before} of this user; remove it with null before it becomes a ${typeof value}`;
-      refuse(change, name, message);
+      refuse(change, name, problem('attributeTypeFixed', { before, after: typeof value }));
     } else changed[name] = untilMs === null ? { value } : { value, until: untilMs };
   }
   if (Object.keys(changed).length <= maxAttributes) return changed;
-  refuse(change, null, `a user has at most ${maxAttributes} attributes`);
+  refuse(change, null, problem('maxUserAttributes', { max: maxAttributes }));
   return current;
 }
 

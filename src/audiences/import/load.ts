@@ -3,6 +3,7 @@ import { timestamps, uuids } from '../../platform/db/binary-array.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { FileRow } from '../../platform/files/open.ts';
+import type { Problem } from '../../platform/problem.ts';
 import { changeSizes } from '../members/members.ts';
 import type { MemberRow } from './member-rows.ts';
 
@@ -24,7 +25,8 @@ export type ImportProgress = {
   rows: number;
   bad: number;
   added: number;
-  errors: { line: number; column: string | null; message: string }[];
+  /** Imports that are read from the database have their problems in English. */
+  errors: { line: number; column: string | null; message: Problem | string }[];
 };
 
 type Loading = {

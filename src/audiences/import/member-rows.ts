@@ -4,6 +4,7 @@ import type { FileFormat } from '../../platform/files/names.ts';
 import type { FileRow } from '../../platform/files/open.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { emailHashOf, emailKeys } from '../profile-keys.ts';
 import { refusalOfId } from '../user-ids.ts';
@@ -41,21 +42,20 @@ export function createMemberReader({ layout, counter, userKeys, publisherId, now
   const isHash = columns[userAt]?.role === 'sha256_email';
   const name = isHash ? 'sha256_email' : 'id';
 
-  function readRow(cells: readonly string[]): MemberRow | { problem: string } {
+  function readRow(cells: readonly string[]): MemberRow | { problem: Problem } {
     const user = cleanValue(cells[userAt] ?? '');
-    if ('problem' in user) return { problem: isHash ? `the hash ${user.problem}` : `the id ${user.problem}` };
+    if ('problem' in user) return { problem: problem(isHash ? 'hashProblem' : 'idProblem', { problem: user.problem }) };
     const end = (cells[endAt] ?? '').trim();
     const expiresAtMs = end === '' ? null : timeOf(end);
-    if (expiresAtMs !== null && !(expiresAtMs > nowMs))
-      return { problem: 'expires_at must be a time in the future, such as 2031-01-31T12:00:00Z' };
+    if (expiresAtMs !== null && !(expiresAtMs > nowMs)) return { problem: problem('endInFuture') };
     counter.addArtefact(user.artefact);
     if (isHash) {
       const hash = emailHashOf(user.value);
-      if (hash === null) return { problem: 'the hash must have 64 hex digits' };
+      if (hash === null) return { problem: problem('hexDigits') };
       return { userKey: emailKeys(userKeys, publisherId, hash)[0] as string, expiresAtMs };
     }
-    const { id, problem } = refusalOfId(user.value);
-    if (problem !== null) return { problem: `the id ${problem.message}` };
+    const { id, refusal } = refusalOfId(user.value);
+    if (refusal !== null) return { problem: problem('idProblem', { problem: refusal.message }) };
     return { userKey: userKeys.of(publisherId, id), expiresAtMs };
   }
 

@@ -6,6 +6,7 @@ import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, exactNumber } from '../../platform/http/schemas.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { problem } from '../../platform/problem.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { listId } from '../audiences.ts';
 import { emailHashOf, emailKeys } from '../profile-keys.ts';
@@ -139,19 +140,19 @@ function readUsers(
   const details: ErrorDetail[] = [];
   let isPii = true;
   const ofIds = ids.map((value, index) => {
-    const { id, problem } = refusalOfId(value);
-    if (problem !== null) details.push({ path: `/ids/${index}`, message: problem.message });
-    if (problem?.code === 'invalid_request') isPii = false;
+    const { id, refusal } = refusalOfId(value);
+    if (refusal !== null) details.push({ path: `/ids/${index}`, message: refusal.message });
+    if (refusal?.code === 'invalid_request') isPii = false;
     return userKeys.allOf(publisherId, id);
   });
   const ofHashes = hashes.map((value, index) => {
     const hash = emailHashOf(String(value));
-    if (hash === null) details.push({ path: `/sha256_emails/${index}`, message: 'must have 64 hex digits' });
+    if (hash === null) details.push({ path: `/sha256_emails/${index}`, message: problem('hexDigits') });
     if (hash === null) isPii = false;
     return emailKeys(userKeys, publisherId, hash ?? '');
   });
   if (ids.length + hashes.length === 0) {
-    details.push({ path: '/', message: 'must list ids or sha256_emails' });
+    details.push({ path: '/', message: problem('idsOrHashes') });
     isPii = false;
   }
   if (details.length > 0)
@@ -164,7 +165,7 @@ function readEnd(text: string | null | undefined, nowMs: number): Date | null {
   const atMs = timeOf(text);
   if (atMs === null || !(atMs > nowMs))
     throw new AppError('invalid_request', {
-      details: [{ path: '/expires_at', message: 'must be an RFC 3339 time in the future, with its offset' }],
+      details: [{ path: '/expires_at', message: problem('futureRfc3339') }],
     });
   return new Date(atMs);
 }

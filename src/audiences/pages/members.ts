@@ -30,9 +30,9 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
   pages.post('/audiences/:key/find', 'admin', async (context, fields) => {
     const key = keyIn(context);
     const audience = await management.read(context, (work) => findAudience(work, key));
-    const { id, problem } = refusalOfId(fields.text('pub_user_id'));
+    const { id, refusal } = refusalOfId(fields.text('pub_user_id'));
     const to = pathOf(context, key);
-    if (problem !== null) return { to, failed: t('audiences.noId') };
+    if (refusal !== null) return { to, failed: t('audiences.noId') };
     const userKeys = services.importDeps.userKeys.allOf(context.publisher.id, id);
     const membership = await management.read(context, ({ executor, nowMs }) =>
       findMembership(executor, audience.id, userKeys, nowMs),

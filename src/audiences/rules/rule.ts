@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { type EventKind, eventKinds, orOwnKind } from '../../catalog/event-kinds.ts';
 import { idSchema } from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 
 type NamedKind = Exclude<EventKind, 'own'>;
 
@@ -62,7 +63,7 @@ export const checkRule = (rule: Rule): ErrorDetail[] =>
   rule.event !== 'outcome'
     ? []
     : campaignFields.flatMap((field) =>
-        rule[field] === undefined ? [] : { path: `/rule/${field}`, message: 'is not known of outcomes; leave it out' },
+        rule[field] === undefined ? [] : { path: `/rule/${field}`, message: problem('notOfOutcomes') },
       );
 
 /**

@@ -6,6 +6,7 @@ import { findWritableUrl } from '../../platform/db/find-writable.ts';
 import { migrate } from '../../platform/db/migrate.ts';
 import { createPool, type Executor, readTransaction, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import type { ImageStore } from '../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from '../resources/catalogue/apply.ts';
 import { exportCatalogue, type Progress } from '../resources/catalogue/export.ts';
@@ -115,7 +116,7 @@ export const importByDatabase = (
     const nowMs = Date.now();
     const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisherId ?? 0, nowMs });
     if ('details' in parsed)
-      throw new AppError('invalid_request', { message: `${name} cannot be imported.`, details: parsed.details });
+      throw new AppError('invalid_request', { message: problem('fileNotImported', { name }), details: parsed.details });
     await checkPictures(parsed.catalogue, progress);
     const intoNew = publisherId === null;
     let warnings: readonly Warning[] = [];
@@ -160,7 +161,7 @@ export const applyByDatabase = (
     const workWith = (executor: Executor): Work => ({ executor, actor, publisherId: id, nowMs: Date.now() });
     const parsed = await parseForPublisher(content, workWith(pool));
     if ('details' in parsed)
-      throw new AppError('invalid_request', { message: `${name} cannot be applied.`, details: parsed.details });
+      throw new AppError('invalid_request', { message: problem('fileNotApplied', { name }), details: parsed.details });
     const { catalogue } = parsed;
     await checkPictures(catalogue, progress);
     if (dryRun) return readTransaction(pool, (executor) => previewApply(workWith(executor), catalogue, { prune }));

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createApi, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
 import { parseImageStore } from '../../config/image-store.ts';
+import type { Problem } from '../../platform/problem.ts';
 import { createImageStore } from '../images.ts';
 import { type CatalogueDatabase, exportByDatabase, importByDatabase } from './by-database.ts';
 
@@ -68,7 +69,7 @@ export const importFromFile: Run = async (call) => {
   const dryRun = options['dry-run'] === true;
   const { publisherId, warnings } = await importContent(call, content, { file, dryRun });
   out.progress('');
-  for (const { path, message } of warnings) out.line(`${path} ${message}`);
+  for (const { path, message } of warnings) out.line(`${path}: ${message}`);
   out.data({ file, publisher_id: publisherId, dry_run: dryRun, warnings });
   out.line(
     publisherId === null
@@ -78,7 +79,7 @@ export const importFromFile: Run = async (call) => {
   return exitCodes.ok;
 };
 
-type Imported = { publisherId: number | null; warnings: readonly { path: string; message: string }[] };
+type Imported = { publisherId: number | null; warnings: readonly { path: string; message: Problem | string }[] };
 
 async function importContent(
   call: Call,

@@ -7,6 +7,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { themes } from '../resources/themes.ts';
 import { fontMeasures, fontUrlProblem } from '../theme-overrides.ts';
 import { type FontMeasures, measureFont } from './measure-font.ts';
@@ -20,7 +21,7 @@ const inTurn = createLimiter({
   maxConcurrentPerClient: 1,
   maxWaitingPerClient: 4,
   maxWaiting: 64,
-  message: 'Too many fonts are being read.',
+  message: problem('fontsWaiting'),
 });
 
 const body = Type.Object(
@@ -83,7 +84,8 @@ export async function readFont(
   url: string,
   { fetchFont, publicUrl, publisherId }: { fetchFont: FetchFile | undefined; publicUrl: string; publisherId: number },
 ): Promise<FontMeasures> {
-  const refused = (message: string): AppError => new AppError('invalid_font', { details: [{ path: '/url', message }] });
+  const refused = (message: Problem): AppError =>
+    new AppError('invalid_font', { details: [{ path: '/url', message }] });
   const wrong = fontUrlProblem(url);
   if (wrong !== null) throw refused(wrong);
   if (fetchFont === undefined) throw new AppError('unavailable');
@@ -92,9 +94,8 @@ export async function readFont(
   const read = await inTurn(() => fetchFont(url, { headers, deadlineMs }), { client: publisherId });
   if ('problem' in read) throw refused(read.problem);
   const allowed = read.headers['access-control-allow-origin'];
-  if (allowed !== '*')
-    throw refused('must be open to the pages of all sites: `Access-Control-Allow-Origin: *` is missing in its answer');
+  if (allowed !== '*') throw refused(problem('fontOpen'));
   const font = await measureFont(read.body);
-  if (font === null) throw refused('must be a woff2 file of one font that has the letters a to z');
+  if (font === null) throw refused(problem('fontFile'));
   return font;
 }

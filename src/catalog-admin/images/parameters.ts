@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
 import { integerParameter } from '../../platform/http/schemas.ts';
+import { problem } from '../../platform/problem.ts';
 
 /** Maximum requested width or height (pixels). */
 const maxSide = 4096;
@@ -53,7 +54,7 @@ function readSide(name: string, text: string | undefined): number | null {
   const value = Number(text);
   if (value <= maxSide) return value;
   throw new AppError('invalid_request', {
-    details: [{ path: `/querystring/${name}`, message: `must be at most ${maxSide}` }],
+    details: [{ path: `/querystring/${name}`, message: problem('sideAtMost', { max: maxSide }) }],
   });
 }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { createLimiter } from '../../platform/lib/fair-limiter.ts';
 import { createSharedWork } from '../../platform/lib/shared-work.ts';
+import { problem } from '../../platform/problem.ts';
 import type { ImageType } from './accept.ts';
 import type { DiskCache } from './disk-cache.ts';
 import type { Original } from './original.ts';
@@ -24,7 +25,7 @@ export type ImageClient = {
 /** Size and type of a transform. */
 export type Plan = { key: string; size: Size; type: ImageType };
 
-const message = 'Too many pictures are being made.';
+const message = problem('imagesWaiting');
 /** Limits of waiting loads and transforms. */
 export const waitLimits = { maxWaitMs: 30_000, message };
 

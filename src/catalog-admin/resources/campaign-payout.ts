@@ -2,12 +2,13 @@ import { checkDecimals } from '../../management/fields.ts';
 import type { Values, View } from '../../management/resource.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 /** Checks `payout_amount` of a campaign, or of a publisher that it is served to. */
 export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
   ...checkDecimals(values, 'payout_amount', 6),
   ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
-    ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
+    ? [{ path: '/payout_amount', message: problem('percentOfSale') }]
     : []),
 ];
 
@@ -31,9 +32,7 @@ async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorD
     [id],
   );
   const ids = rows[0]?.ids ?? null;
-  return ids === null
-    ? []
-    : [{ path: '/payout_kind', message: `cannot be cps: publishers have payouts of their own above 100 (${ids})` }];
+  return ids === null ? [] : [{ path: '/payout_kind', message: problem('payoutsAbove', { ids }) }];
 }
 
 /** Grain of `rollup_money` with a row for each offer, day and currency (`reports/rollup/grains.ts`). */
@@ -65,5 +64,4 @@ async function checkCurrencyChange(
   return [{ path: '/payout_currency', message: bookedText(currency) }];
 }
 
-const bookedText = (currency: unknown): string =>
-  `cannot be changed: amounts in ${currency} are booked; create a copy of the campaign for another currency`;
+const bookedText = (currency: unknown): Problem => problem('currencyBooked', { currency: String(currency) });

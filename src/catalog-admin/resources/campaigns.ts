@@ -25,13 +25,14 @@ import {
   type Warning,
 } from '../../management/resource.ts';
 import { columnsOf, viewOf } from '../../management/rows.ts';
-import { problem } from '../../management/schema-errors.ts';
+import { patternProblem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { exchangeOn } from '../../platform/exchange-rates.ts';
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { offsetMs, timeOf } from '../../platform/lib/time-zone.ts';
 import { isKnownZone, warnOfZone } from '../../platform/lib/zone-names.ts';
+import { problem } from '../../platform/problem.ts';
 import { requireApproval } from '../approval.ts';
 import { advertisers } from './advertisers.ts';
 import { checkPayout, checkPayoutChange } from './campaign-payout.ts';
@@ -78,7 +79,7 @@ export const campaigns: Resource = {
       ),
       click_id_param: Type.String({
         pattern: '^[A-Za-z0-9_.-]{1,64}$',
-        [problem]: 'must be 1 to 64 letters, digits, dots, hyphens or underscores',
+        [patternProblem]: problem('parameterName'),
         default: 'click_id',
         description: 'Query parameter of the landing page that receives the click id.',
       }),
@@ -103,7 +104,7 @@ export const campaigns: Resource = {
       }),
       payout_currency: Type.String({
         pattern: '^[A-Z]{3}$',
-        [problem]: 'must be a currency code such as USD',
+        [patternProblem]: problem('currencyCode'),
         default: 'USD',
         description:
           'ISO 4217 code. It cannot be changed after revenue has been booked; create another campaign instead.',
@@ -236,7 +237,7 @@ async function warnOfCurrencies(
   const isComparable = others.wanted !== null && exchangeOn(rates, String(currency), others.wanted, day) !== null;
   if (isComparable) return [];
   const list = others.currencies.join(', ');
-  const message = `has no exchange rate to ${list} of other active campaigns, and ranks after those that have one`;
+  const message = problem('otherCurrency', { others: list });
   return [{ path: '/payout_currency', message }];
 }
 
@@ -256,7 +257,7 @@ async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: 
   const existingNames = new Set(rows.map(({ name }) => name));
   return targetedPlacements
     .filter(({ name }) => !existingNames.has(normaliseName(name)))
-    .map(({ name, path }) => ({ path, message: `${name} was never seen: no request has named this placement` }));
+    .map(({ name, path }) => ({ path, message: problem('neverSeen', { name }) }));
 }
 
 /** Rejects unknown audiences. They must exist before campaigns refer to them. */
@@ -273,5 +274,5 @@ async function checkAudiences(rules: unknown, { executor, publisherId }: Work): 
   const existingKeys = new Set(rows.map(({ key }) => key));
   return targetedAudiences
     .filter(({ key }) => !existingKeys.has(key))
-    .map(({ key, path }) => ({ path, message: `${key} is not the key of an audience` }));
+    .map(({ key, path }) => ({ path, message: problem('noAudienceKey', { key: String(key) }) }));
 }

@@ -3,6 +3,7 @@ import type { Controls, FindBlock, Offer, OfferLists, StoredControls } from '../
 import type { Warning } from '../../management/resource.ts';
 import { publicSuffixes } from '../../platform/lib/domains.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 /** Number of offers or domains that are checked between two pauses. */
 const sliceSize = 100;
@@ -29,12 +30,12 @@ export async function warnOfNothingShown(
   blocked: number,
 ): Promise<Warning[]> {
   if (controls === null || offers.length === 0) return [];
-  if (blocked === offers.length) return [{ path: '/', message: `block every offer (${blocked}): nothing is shown` }];
+  if (blocked === offers.length) return [{ path: '/', message: problem('blocksEveryOffer', { count: blocked }) }];
   const warnings: Warning[] = [];
   for (const [name, blockThere] of controls.placements) {
     const there: FindBlock = (offer) => controls.blockOf(offer) ?? blockThere(offer);
     if ((await countBlocked(offers, there)) === offers.length)
-      warnings.push({ path: `/placements/${name}`, message: 'block every offer: nothing is shown there' });
+      warnings.push({ path: `/placements/${name}`, message: problem('blocksPlacement') });
   }
   return warnings;
 }
@@ -69,5 +70,4 @@ export async function warnOfSuffixes({ placements, separate, ...lists }: StoredC
   );
 }
 
-const suffixMessage = (domain: string): string =>
-  `is a public suffix, below which anyone registers names: it stands for all that lead to ${domain}`;
+const suffixMessage = (domain: string): Problem => problem('publicSuffix', { domain });

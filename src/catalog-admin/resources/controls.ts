@@ -10,6 +10,7 @@ import { etagOf, getRow, requireMatch } from '../../management/rows.ts';
 import { checkValue } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { countBlocked, warnOfNothingShown, warnOfSuffixes } from './controls-warnings.ts';
 import { publishers } from './publishers.ts';
 
@@ -188,7 +189,7 @@ async function read(work: Work, key: string, lock: '' | 'for update') {
 /** Parses rules, fills in missing parts, and removes duplicates. */
 function parse(body: unknown): StoredControls {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/', message: problem('isObject') }] });
   const fields = { blocked: {}, allowed: {}, placements: {}, separate: {}, floors: {} };
   const input: Static<typeof controlsInput> = { ...fields, ...body };
   const details = checkValue(controlsInput, input);
@@ -243,16 +244,14 @@ const wrongLists = ({ blocked = {}, allowed = {} }: GivenLists, path: string): E
   Object.entries({ blocked, allowed }).flatMap(([side, lists]) => [
     ...blank(lists, `${path}/${side}`),
     ...(lists.domains ?? []).flatMap((domain, at) =>
-      hostOf(domain) === null
-        ? [{ path: `${path}/${side}/domains/${at}`, message: 'is no domain, such as shop.example' }]
-        : [],
+      hostOf(domain) === null ? [{ path: `${path}/${side}/domains/${at}`, message: problem('domainName') }] : [],
     ),
   ]);
 
 const wrongNames = (byPlacement: Values, path: string): ErrorDetail[] =>
   Object.keys(byPlacement).flatMap((placement) =>
     placement.trim() === '' || placement.length > maxPlacementLength
-      ? [{ path, message: `must name placements, of at most ${maxPlacementLength} characters` }]
+      ? [{ path, message: problem('controlPlacements', { max: maxPlacementLength }) }]
       : [],
   );
 
@@ -260,7 +259,7 @@ const blank = (lists: Values, path: string): ErrorDetail[] =>
   Object.entries(lists).flatMap(([key, items]) =>
     (Array.isArray(items) ? items : []).flatMap((item, at) =>
       typeof item === 'string' && item.trim() === ''
-        ? [{ path: `${path}/${key}/${at}`, message: 'must not be blank' }]
+        ? [{ path: `${path}/${key}/${at}`, message: problem('blank') }]
         : [],
     ),
   );

@@ -13,6 +13,7 @@ import { idSchema, orNull, type Resource, removal, stamps, type Values, type Vie
 import { columnsOf, createRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { requireApproval } from '../approval.ts';
 import type { ImageStore } from '../images/image-store.ts';
 import { saveOriginal, type Upload } from '../images.ts';
@@ -83,9 +84,9 @@ export const creatives: Resource = {
     if (current !== null && current.url === null)
       return ofPicture
         .filter((name) => values[name] !== current[name])
-        .map((name) => ({ path: `/${name}`, message: 'cannot be changed: the picture was uploaded' }))
+        .map((name) => ({ path: `/${name}`, message: problem('pictureUploaded') }))
         .concat(wrong);
-    if (values.url === null) return [{ path: '/url', message: 'is required, or a picture to be uploaded' }, ...wrong];
+    if (values.url === null) return [{ path: '/url', message: problem('pictureOrUrl') }, ...wrong];
     return [...checkUrls(values, ['url']), ...wrong];
   },
   prepare: withCanonicalLanguage,
@@ -136,7 +137,7 @@ export async function createUploadedCreative(
   const unknown = Object.keys(fields).filter((name) => !(uploadFields as readonly string[]).includes(name));
   if (unknown.length > 0)
     throw new AppError('invalid_request', {
-      details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })),
+      details: unknown.map((name) => ({ path: `/${name}`, message: problem('unknownHere') })),
     });
   const { bytes, type, size } = upload;
   const row = { ...fields, ...size, type, url: null };

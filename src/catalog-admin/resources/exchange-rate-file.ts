@@ -8,6 +8,7 @@ import { cleanValue } from '../../platform/files/values.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
 import { isCurrency } from '../../platform/money.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import {
   keyOf,
   maxStoredRates,
@@ -64,7 +65,7 @@ export async function importRates(work: Work, bytes: Buffer, options: RateFileOp
   const before = await readExchangeRates(work, options.isDryRun ? '' : 'for update');
   const { base, rates, counter } = await readRates(bytes, options, before.base);
   if (before.base !== null && before.base !== base && before.rates.length > 0 && !options.replaces)
-    throw refuse('base', `is ${base}, and the stored rates are for one ${before.base}: replace them all`);
+    throw refuse('base', problem('storedBase', { base, stored: before.base }));
   const retained = options.replaces ? [] : before.rates.map((rate) => ({ ...rate, rate: String(rate.rate) }));
   const all = new Map([...retained, ...rates].map((rate) => [keyOf(rate), rate]));
   const stored = new Map(before.rates.map((rate) => [keyOf(rate), rate.rate]));
@@ -74,7 +75,7 @@ export async function importRates(work: Work, bytes: Buffer, options: RateFileOp
   await warnOfJumps(counter, all.values());
   if (all.size > maxStoredRates)
     throw new AppError('invalid_request', {
-      message: `A publisher has at most ${maxStoredRates} rates. Leave out days before the first one of your reports.`,
+      message: problem('maxRates', { max: maxStoredRates }),
     });
   if (!options.isDryRun) {
     counter.requireFewBad(options.isPartial);
@@ -84,7 +85,7 @@ export async function importRates(work: Work, bytes: Buffer, options: RateFileOp
   return { base, changed: changed.length, removed, file: counter.view() };
 }
 
-const refuse = (name: string, message: string): AppError =>
+const refuse = (name: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
 
 type ReadRates = { base: string; rates: NewRate[]; counter: FileCounter };
@@ -115,7 +116,7 @@ async function readRates(bytes: Buffer, options: RateFileOptions, storedBase: st
 }
 
 type RateRow = { rates: NewRate[]; isRepeated: boolean; sample: Record<string, string> };
-type RowProblem = { column?: string; message: string };
+type RowProblem = { column?: string; message: Problem };
 
 /**
  * Returns a reader that converts rows to rates. Of two different rates for the same currency and day, the second is
@@ -137,14 +138,14 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
   let base = options.base;
   const seenRates = new Map<string, { rate: string; line: number }>();
 
-  function read({ line, cells, problem }: FileRow): RateRow | RowProblem {
-    if (problem !== null) return { message: problem };
+  function read({ line, cells, problem: ofRow }: FileRow): RateRow | RowProblem {
+    if (ofRow !== null) return { message: ofRow };
     const text = (index: number): string => (index < 0 ? '' : (cells[index] ?? '').trim());
     const day = dayOfText(text(dayAt));
     if (day === null) return { column: 'valid_from', message: notADay };
     const ownBase = text(baseAt).toUpperCase();
     if (ownBase !== '' && base !== null && ownBase !== base)
-      return { column: 'base', message: `is not ${base}, the base of the other rows` };
+      return { column: 'base', message: problem('otherBase', { base }) };
     if (ownBase !== '' && !isCurrency(ownBase)) return { column: 'base', message: notACurrency };
     if (ownBase !== '') base = ownBase;
     const cellsOfRates = isLong
@@ -162,7 +163,7 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
       if (wrong !== null) return { column: wrong.field === 'rate' ? column : wrong.field, message: wrong.message };
       const before = seenRates.get(keyOf(newRate));
       if (before !== undefined && Number(before.rate) !== Number(rate))
-        return { column, message: `differs from the rate of that day in line ${before.line}` };
+        return { column, message: problem('rateDiffers', { line: before.line }) };
       row.sample[column] = rate;
       if (before !== undefined) row.isRepeated = true;
       else row.rates.push(newRate);
@@ -179,7 +180,7 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
      */
     base: (): string => {
       const currency = base ?? storedBase;
-      if (currency === null) throw refuse('base', 'is required: the currency that the rates are for one unit of');
+      if (currency === null) throw refuse('base', problem('baseRequired'));
       return currency;
     },
   };
@@ -191,20 +192,20 @@ function requireOneKind(
   currencies: readonly { currency: string }[],
 ): void {
   const names = columns.map(({ name }) => name ?? '').join(', ');
-  const message = 'needs the columns currency and rate, or a column for each currency such as USD';
+  const message = problem('rateColumns');
   if (isLong === currencies.length > 0)
-    throw new AppError('unknown_header', { message: 'The header lacks columns.', details: [{ path: names, message }] });
+    throw new AppError('unknown_header', { message: problem('fileLacksColumns'), details: [{ path: names, message }] });
   const twice = currencies.find(
     ({ currency }, at) => currencies.findIndex((other) => other.currency === currency) !== at,
   );
   if (twice !== undefined)
     throw new AppError('invalid_request', {
-      details: [{ path: `/columns/${twice.currency}`, message: 'occurs twice' }],
+      details: [{ path: `/columns/${twice.currency}`, message: problem('occursTwice') }],
     });
 }
 
-const notADay = 'must be a day such as 2026-11-21 or 21 November 2026';
-const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
+const notADay = problem('rateDay');
+const notACurrency = problem('currencyIso');
 const months = 'january february march april may june july august september october november december'.split(' ');
 
 /** Parses an unambiguous date; `01/02/2026` is ambiguous. */
@@ -221,15 +222,12 @@ function dayOfText(text: string): string | null {
 }
 
 /** Parses a rate. It never guesses whether a separator is for thousands. */
-function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: string } {
+function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: Problem } {
   const clean = cleanValue(cell);
   if ('problem' in clean) return { message: clean.problem };
   const { value } = clean;
-  if (!hasDecimalComma)
-    return value.includes(',')
-      ? { message: 'has a comma: say that commas are decimal signs, or write a point' }
-      : value;
-  if (value.includes('.')) return { message: 'has a point, and commas are the decimal signs' };
+  if (!hasDecimalComma) return value.includes(',') ? { message: problem('decimalComma') } : value;
+  if (value.includes('.')) return { message: problem('decimalPoint') };
   return value.replace(',', '.');
 }
 

@@ -15,6 +15,7 @@ import { fileQuery, readFileOptions } from '../../platform/files/query.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isCurrency } from '../../platform/money.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { importRates, maxRateFileBytes, type RateFileOptions } from './exchange-rate-file.ts';
 import { exchangeRatesInput, exchangeRatesView, getExchangeRates, setExchangeRates } from './exchange-rates.ts';
 import { publishers } from './publishers.ts';
@@ -127,10 +128,11 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
 function readRateFileOptions(query: Static<typeof importQuery>): RateFileOptions {
   const { isDryRun, isPartial } = readFileOptions(query);
   const base = (query.base ?? '').trim().toUpperCase();
-  if (base !== '' && !isCurrency(base)) throw refuse('base', 'must be a currency code of ISO 4217, such as EUR');
+  if (base !== '' && !isCurrency(base)) throw refuse('base', problem('currencyIso'));
   const { decimal = 'point', replace = 'false' } = query;
-  if (decimal !== 'point' && decimal !== 'comma') throw refuse('decimal', 'must be point or comma');
-  if (replace !== 'true' && replace !== 'false') throw refuse('replace', 'must be true or false');
+  if (decimal !== 'point' && decimal !== 'comma')
+    throw refuse('decimal', problem('oneOf', { choices: 'point, comma' }));
+  if (replace !== 'true' && replace !== 'false') throw refuse('replace', problem('isBoolean'));
   return {
     isDryRun,
     isPartial,
@@ -140,5 +142,5 @@ function readRateFileOptions(query: Static<typeof importQuery>): RateFileOptions
   };
 }
 
-const refuse = (name: string, message: string): AppError =>
+const refuse = (name: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });

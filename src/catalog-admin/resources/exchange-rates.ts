@@ -2,11 +2,12 @@ import { type Static, Type } from '@sinclair/typebox';
 import { audit } from '../../management/audit.ts';
 import type { Values } from '../../management/resource.ts';
 import { etagOf, requireMatch } from '../../management/rows.ts';
-import { checkValue, problem } from '../../management/schema-errors.ts';
+import { checkValue, patternProblem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { parseRate } from '../../platform/exchange-rates.ts';
 import { isCurrency } from '../../platform/money.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 /** Maximum number of rates in one call, which fit into a JSON body. */
 const maxRates = 3000;
@@ -17,14 +18,14 @@ const maxLogged = 200;
 
 const currencyCode = (description: string) => Type.String({ minLength: 3, maxLength: 3, description });
 const firstDay = "First day on which the rate applies, in the publisher's time zone.";
-const notADay = 'must be a day such as 2026-11-21';
+const notADay = problem('aDay');
 const rateMeaning = 'Units of `currency` per unit of `base`: a positive decimal with at most 12 significant digits.';
 
 const rateInput = Type.Object(
   {
     currency: currencyCode('ISO 4217 code.'),
     rate: Type.Union([Type.Number(), Type.String({ maxLength: 40 })], { description: rateMeaning }),
-    valid_from: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$', [problem]: notADay, description: firstDay }),
+    valid_from: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$', [patternProblem]: notADay, description: firstDay }),
   },
   { title: 'ExchangeRateInput', additionalProperties: false },
 );
@@ -223,18 +224,17 @@ function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {
   return details;
 }
 
-const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
-const repeated = 'has two rates from this day on';
+const notACurrency = problem('currencyIso');
+const repeated = problem('rateTwice');
 
 /** Returns the problem of a rate, or null. */
 export function rateProblem(
   { currency, rate, valid_from }: NewRate,
   base: string,
-): { field: keyof NewRate; message: string } | null {
+): { field: keyof NewRate; message: Problem } | null {
   if (!isCurrency(currency)) return { field: 'currency', message: notACurrency };
-  if (currency === base) return { field: 'currency', message: 'is the base, which needs no rate' };
-  if (parseRate(rate) === null)
-    return { field: 'rate', message: 'must be a positive decimal number with at most 12 significant digits' };
+  if (currency === base) return { field: 'currency', message: problem('baseNeedsNoRate') };
+  if (parseRate(rate) === null) return { field: 'rate', message: problem('positiveDecimal') };
   return isDay(valid_from) ? null : { field: 'valid_from', message: notADay };
 }
 

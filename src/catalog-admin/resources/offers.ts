@@ -22,6 +22,7 @@ import {
   type Warning,
 } from '../../management/resource.ts';
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
+import { problem } from '../../platform/problem.ts';
 import { requireApproval } from '../approval.ts';
 import {
   checkTranslations,
@@ -120,12 +121,12 @@ function warnOfOffer(offer: Values): Warning[] {
     const length = [...String(offer[name])].length;
     return ideal === null || length <= ideal
       ? []
-      : [{ path: `/${name}`, message: `is longer than is ideal: ${length} characters, ideal are up to ${ideal}` }];
+      : [{ path: `/${name}`, message: problem('longerThanIdeal', { length, ideal }) }];
   });
   return [
     ...tooLong,
     ...warnOfUrls(offer),
     ...warnOfTranslations(offer),
-    ...(offer.title === '' ? [{ path: '/title', message: 'is empty: larger formats show a headline' }] : []),
+    ...(offer.title === '' ? [{ path: '/title', message: problem('emptyHeadline') }] : []),
   ];
 }

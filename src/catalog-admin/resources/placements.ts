@@ -2,8 +2,9 @@ import { Type } from '@sinclair/typebox';
 import { maxPlacementLength, maxPlacements, normaliseName } from '../../catalog/names.ts';
 import { offersPerResponse, percentage, text } from '../../management/fields.ts';
 import { idSchema, orNull, type Resource, stamps } from '../../management/resource.ts';
-import { problem } from '../../management/schema-errors.ts';
+import { patternProblem } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { themes } from './themes.ts';
 
 /** Schema of a normalised placement name. */
@@ -11,7 +12,7 @@ export const placementName = (description?: string) =>
   Type.String({
     maxLength: maxPlacementLength,
     pattern: '^[^A-Z\\s_]+$',
-    [problem]: 'must not be empty',
+    [patternProblem]: problem('empty'),
     ...(description !== undefined && { description }),
   });
 
@@ -68,6 +69,6 @@ export const placements: Resource = {
       [publisherId],
     );
     if ((rows[0]?.count ?? 0) >= maxPlacements)
-      throw new AppError('conflict', { message: `A publisher has at most ${maxPlacements} placements.` });
+      throw new AppError('conflict', { message: problem('maxPlacements', { max: maxPlacements }) });
   },
 };

@@ -3,10 +3,11 @@ import { checkCapOverrides, frequencyCaps, totalCaps } from '../../catalog/rules
 import { audit } from '../../management/audit.ts';
 import { flag } from '../../management/fields.ts';
 import { orNull, type Values, type View } from '../../management/resource.ts';
-import { getRow, notFound, requireMatch } from '../../management/rows.ts';
+import { getRow, requireMatch } from '../../management/rows.ts';
 import { checkValue } from '../../management/schema-errors.ts';
 import { isOperator, type Work } from '../../management/unit-of-work.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, notFound } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { checkPayout } from './campaign-payout.ts';
 import { campaigns } from './campaigns.ts';
 
@@ -63,11 +64,11 @@ export async function setProvision(
   ifMatch: string | null,
 ): Promise<View> {
   if (!isOperator(work.actor))
-    throw new AppError('permission_denied', { message: 'The key lacks the permission accounts.' });
+    throw new AppError('permission_denied', { message: problem('permissionLacking', { permission: 'accounts' }) });
   const { campaign, provisions } = await find(work, campaignId, 'for update');
   const target = /^[1-9]\d{0,9}$/.test(publisherId) && Number(publisherId) < 2 ** 31 ? Number(publisherId) : 0;
   const { rowCount } = await work.executor.query('select 1 from publishers where id = $1', [target]);
-  if (rowCount === 0) throw notFound({ noun: 'publisher' });
+  if (rowCount === 0) throw notFound('publisher');
   const current = provisions.find(({ publisher_id }) => publisher_id === target) ?? null;
   const { campaign_id: _campaign, publisher_id: _publisher, ...fields } = input;
   // Validation below rejects anything but objects.

@@ -15,14 +15,15 @@ import {
   withCanonicalLanguage,
 } from '../../management/fields.ts';
 import { orNull, type Resource, stamps } from '../../management/resource.ts';
-import { problem } from '../../management/schema-errors.ts';
+import { patternProblem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { namesInstead, warnOfZone } from '../../platform/lib/zone-names.ts';
 import { isCurrency } from '../../platform/money.ts';
+import { problem } from '../../platform/problem.ts';
 import { placementName } from './placements.ts';
 
-const currencyProblem = 'must be a currency code of ISO 4217, such as EUR';
+const currencyProblem = problem('currencyIso');
 
 /** Publishers. Operators create and see all of them; other users see and edit their own. */
 export const publishers: Resource = {
@@ -66,7 +67,7 @@ export const publishers: Resource = {
         default: 1,
         description: 'Units of the loyalty currency per unit of the payout.',
       }),
-      reporting_currency: orNull(Type.String({ pattern: '^[A-Z]{3}$', [problem]: currencyProblem }), {
+      reporting_currency: orNull(Type.String({ pattern: '^[A-Z]{3}$', [patternProblem]: currencyProblem }), {
         default: null,
         description:
           "ISO 4217 code. Reports also show totals that are converted to it with the publisher's exchange rates. " +
@@ -79,7 +80,7 @@ export const publishers: Resource = {
         Type.String({
           maxLength: maxUrlLength,
           pattern: '^https?://\\S+$',
-          [problem]: 'must be a URL that begins with https://',
+          [patternProblem]: problem('httpsUrl'),
         }),
         { default: null, description: 'URL of the privacy page. `null` for the page that this service provides.' },
       ),
@@ -156,9 +157,7 @@ export const publishers: Resource = {
     ...checkUrls(values, ['privacy_url']),
     ...checkLanguage(values),
     ...(values.frame_hosts as string[]).flatMap((host, index) =>
-      isFrameHost(host)
-        ? []
-        : [{ path: `/frame_hosts/${index}`, message: 'must look like https://shop.example or https://*.shop.example' }],
+      isFrameHost(host) ? [] : [{ path: `/frame_hosts/${index}`, message: problem('frameHost') }],
     ),
   ],
   warn: (view) => warnOfZone('/time_zone', view.time_zone as string),
@@ -174,5 +173,5 @@ export const publishers: Resource = {
 function checkZone(zone: string): ErrorDetail[] {
   const instead = namesInstead(zone);
   if (instead === null) return [];
-  return [{ path: '/time_zone', message: `is not a time zone (IANA name, such as ${instead})` }];
+  return [{ path: '/time_zone', message: problem('timeZone', { names: instead }) }];
 }

@@ -8,6 +8,7 @@ import { isOperator } from '../../management/unit-of-work.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
+import { problem } from '../../platform/problem.ts';
 import { fontRoutes } from '../fonts/routes.ts';
 import { advertisers } from './advertisers.ts';
 import { campaigns } from './campaigns.ts';
@@ -48,7 +49,7 @@ export async function managementRoutes(
   await app.register(async (operators: App) => {
     operators.addHook('preHandler', async (request) => {
       if (request.method === 'POST' && !isOperator(callOf(request).actor))
-        throw new AppError('permission_denied', { message: 'The key lacks the permission accounts.' });
+        throw new AppError('permission_denied', { message: problem('permissionLacking', { permission: 'accounts' }) });
     });
     resourceRoutes(operators, http, publishers, ['list', 'create', 'get', 'update']);
   });

@@ -7,6 +7,7 @@ import { orNull, type Resource, removal, stamps, type Values } from '../../manag
 import { columnsOf, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import {
   appearanceOverrides,
   checkOverrides,
@@ -89,7 +90,7 @@ export const themes: Resource = {
   check: (values) => [
     ...checkKey(values.key as string),
     ...(values.unit === 'sou' && values.usp_enabled === true
-      ? [{ path: '/usp_enabled', message: 'User Selected Perks works only in a multi offer unit (mou)' }]
+      ? [{ path: '/usp_enabled', message: problem('multiOfferOnly') }]
       : []),
     ...checkOverrides(values as Overrides),
   ],

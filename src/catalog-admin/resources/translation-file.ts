@@ -12,6 +12,7 @@ import { byteOrderMark, csvLine, unguardedText } from '../../platform/lib/csv.ts
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { offers } from './offers.ts';
 import { maxLengthOf } from './translations.ts';
 
@@ -59,7 +60,7 @@ async function readOfferTexts(
 export async function exportTranslations(work: Work, filter: FileFilter): Promise<string> {
   const rows = await readOfferTexts(work, filter);
   if (rows.length > maxOffers) {
-    const message = `is required: a file has at most ${maxOffers} offers`;
+    const message = problem('campaignRequired', { max: maxOffers });
     throw new AppError('invalid_request', { details: [{ path: '/campaign_id', message }] });
   }
   const usedLanguages = [...new Set(rows.flatMap(({ translations }) => Object.keys(translations)))].sort();
@@ -172,14 +173,14 @@ async function changeOffer(work: Work, offerId: number, cells: readonly Cell[]):
   return changed.length;
 }
 
-type RefusedCell = { cell: Cell; column: string; message: string };
+type RefusedCell = { cell: Cell; column: string; message: Problem };
 
 /** Returns the cells that validation rejected. */
 function refusedCells(err: unknown, cells: readonly Cell[]): RefusedCell[] {
   if (!(err instanceof AppError)) throw err;
   const [first] = cells as [Cell];
   if (err.code === 'resource_not_found')
-    return cells.map((cell) => ({ cell, column: idColumn, message: 'names no offer' }));
+    return cells.map((cell) => ({ cell, column: idColumn, message: problem('namesNoOffer') }));
   if (err.code !== 'invalid_request' || err.details === undefined || err.details.length === 0) throw err;
   return err.details.map(({ path, message }) => {
     const [, , tag = '', name] = path.split('/');
@@ -195,8 +196,7 @@ function requireLanguages({ columns }: Layout): string[] {
   );
   const own: readonly (string | null)[] = [idColumn, textColumn, limitColumn, originalColumn, null];
   const languages = columns.flatMap(({ role }) => (role === null || own.includes(role) ? [] : [role]));
-  if (new Set(languages).size < languages.length)
-    details.push({ path: '/columns', message: 'must name each language once' });
+  if (new Set(languages).size < languages.length) details.push({ path: '/columns', message: problem('languageOnce') });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return languages;
 }
@@ -226,7 +226,7 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
       await pace();
     }
   if (offerIds.size > maxOffers) {
-    const message = `must be of at most ${maxOffers} offers`;
+    const message = problem('offersInFile', { max: maxOffers });
     throw new AppError('invalid_request', { details: [{ path: '/lines', message }] });
   }
   return { cells, languages, counter };
@@ -236,14 +236,19 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
 function createRowReader({ columns }: Layout, languages: readonly string[]) {
   const [idAt, textAt] = [idColumn, textColumn].map((role) => columns.findIndex((column) => column.role === role));
   const lineOf = new Map<string, number>();
-  return ({ line, cells: values, problem }: FileRow): { cells: Cell[] } | { column?: string; message: string } => {
-    if (problem !== null) return { message: problem };
-    if (values.some((value) => /[\0\uFFFD]/.test(value))) return { message: 'has characters that are not UTF-8' };
+  return ({
+    line,
+    cells: values,
+    problem: ofRow,
+  }: FileRow): { cells: Cell[] } | { column?: string; message: Problem } => {
+    if (ofRow !== null) return { message: ofRow };
+    if (values.some((value) => /[\0\uFFFD]/.test(value))) return { message: problem('valueNotUtf8') };
     const [id = '', name = ''] = [values[idAt as number]?.trim(), values[textAt as number]?.trim()];
-    if (!/^[1-9]\d{0,8}$/.test(id)) return { column: idColumn, message: 'must be the id of an offer' };
-    if (!isText(name)) return { column: textColumn, message: `must be one of ${translatedTexts.join(', ')}` };
+    if (!/^[1-9]\d{0,8}$/.test(id)) return { column: idColumn, message: problem('offerId') };
+    if (!isText(name))
+      return { column: textColumn, message: problem('oneOf', { choices: translatedTexts.join(', ') }) };
     const before = lineOf.get(`${id} ${name}`);
-    if (before !== undefined) return { message: `has the text of line ${before}` };
+    if (before !== undefined) return { message: problem('textOfLine', { line: before }) };
     lineOf.set(`${id} ${name}`, line);
     const cells = columns.flatMap(({ role: tag }, at) => {
       if (tag === null || !languages.includes(tag)) return [];

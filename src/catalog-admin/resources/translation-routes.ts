@@ -8,6 +8,7 @@ import { type FileOptions, fileQuery, readFileOptions } from '../../platform/fil
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
+import { problem } from '../../platform/problem.ts';
 import { offers } from './offers.ts';
 import { exportTranslations, type ImportedTranslations, runImport } from './translation-file.ts';
 
@@ -128,7 +129,7 @@ async function importFile(
 export function idOf(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new AppError('invalid_request', { details: [{ path: `/${name}`, message: 'must be an id' }] });
+    throw new AppError('invalid_request', { details: [{ path: `/${name}`, message: problem('anId') }] });
   return Number(text);
 }
 

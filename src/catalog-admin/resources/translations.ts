@@ -6,6 +6,7 @@ import type { Values, Warning } from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import { sanitiseTerms } from '../../platform/lib/sanitise-terms.ts';
+import { problem } from '../../platform/problem.ts';
 
 /** Maximum number of languages of an offer, in addition to its own. */
 const maxLanguages = 200;
@@ -62,7 +63,7 @@ export function checkTranslations({ translations, language }: Values): ErrorDeta
   return Object.keys(translations).flatMap((tag) => {
     const path = `/translations/${tag}`;
     if (canonicalTag(tag) === null) return [{ path, message: notALanguage }];
-    return tag === language ? [{ path, message: "is the language of the offer's own texts" }] : [];
+    return tag === language ? [{ path, message: problem('ownLanguage') }] : [];
   });
 }
 
@@ -74,10 +75,9 @@ export function warnOfTranslations(offer: Values): Warning[] {
       const text = texts[name] ?? '';
       const ideal = idealLengthIn(name);
       const { length } = [...text];
-      if (text === '' && (offer[name] ?? '') !== '')
-        return [{ path, message: 'is missing: another language is shown' }];
+      if (text === '' && (offer[name] ?? '') !== '') return [{ path, message: problem('textMissing') }];
       if (ideal === null || length <= ideal) return [];
-      return [{ path, message: `is longer than is ideal: ${length} characters, ideal are up to ${ideal}` }];
+      return [{ path, message: problem('longerThanIdeal', { length, ideal }) }];
     }),
   );
 }

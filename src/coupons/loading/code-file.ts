@@ -4,6 +4,7 @@ import type { LayoutOptions } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import { type DelimitedFile, openDelimitedFile } from '../../platform/files/open.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
+import { problem } from '../../platform/problem.ts';
 import { refuseCode } from '../code-text.ts';
 import type { Line } from './lines.ts';
 
@@ -40,9 +41,9 @@ async function* readCodes({ layout, batches }: DelimitedFile, counter: FileCount
       const cell = row.cells[at] ?? '';
       const values = (): Record<string, string> => ({ code: shownValue(cell) });
       const clean = row.problem === null ? cleanValue(cell) : { problem: row.problem };
-      const problem = 'problem' in clean ? clean.problem : refuseCode(clean.value);
-      if ('problem' in clean || problem !== null) {
-        counter.refuse(row, { message: problem ?? '' }, values);
+      const message = 'problem' in clean ? clean.problem : refuseCode(clean.value);
+      if ('problem' in clean || message !== null) {
+        counter.refuse(row, { message: message ?? problem('isInvalid') }, values);
         continue;
       }
       counter.addArtefact(clean.artefact);

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { Problem } from '../../platform/problem.ts';
 import { refuseCode } from '../code-text.ts';
 
 /** A code within a buffer, and its line number from 1. `problem`: why it is invalid. */
-export type Line = { bytes: Buffer; start: number; end: number; line: number; problem: string | null };
+export type Line = { bytes: Buffer; start: number; end: number; line: number; problem: Problem | null };
 
 /** Converts a list of codes to lines. */
 export function* linesOf(codes: readonly string[]): Generator<Line> {

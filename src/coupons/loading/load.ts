@@ -3,6 +3,7 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { createValueSet, type ValueSet } from '../../platform/files/value-set.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
+import { problem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { blockSize, insertBlocks, type NewBlock, readAllCodes } from '../blocks.ts';
 import { maxCodeLength } from '../code-text.ts';
@@ -76,7 +77,7 @@ async function beginLoad(executor: Executor, offerId: number): Promise<number> {
     [offerId],
   );
   if (rows[0] === undefined) throw new AppError('resource_not_found');
-  if (!rows[0].is_free) throw new AppError('conflict', { message: 'Codes of this offer are being loaded.' });
+  if (!rows[0].is_free) throw new AppError('conflict', { message: problem('codesLoading') });
   const { rows: stocks } = await executor.query<{ first: string }>(
     'select last_position + 1 as first from coupon_stock where offer_id = $1',
     [offerId],
@@ -99,20 +100,20 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
       await stayActive();
       continue;
     }
-    const { bytes, start, end, line, problem } = codeLine;
+    const { bytes, start, end, line, problem: message } = codeLine;
     if (result.added === wanted) break;
-    if (problem !== null) {
-      if (refused.length < maxNamed) refused.push({ path: path(line), message: problem });
+    if (message !== null) {
+      if (refused.length < maxNamed) refused.push({ path: path(line), message });
     } else if (!knownSet.add(bytes, start, end)) {
       result.duplicates += 1;
       if (result.duplicates > maxMisses * wanted)
         throw new AppError('invalid_request', {
-          details: [{ path: path(line), message: 'has nearly no codes that the pool does not have' }],
+          details: [{ path: path(line), message: problem('patternUsed') }],
         });
       if (result.named.length < maxNamed) result.named.push({ line, code: bytes.toString('utf8', start, end) });
     } else {
       if (knownSet.size() > maxPoolCodes)
-        throw new AppError('conflict', { message: `A pool may have had ${maxPoolCodes} codes in all.` });
+        throw new AppError('conflict', { message: problem('poolFull', { max: maxPoolCodes }) });
       result.added += 1;
       if (blocks.add(bytes, start, end)) await blocks.store();
     }

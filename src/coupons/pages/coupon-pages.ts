@@ -4,6 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
+import { Problem } from '../../platform/problem.ts';
 import { notice } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, formOf, keyIn } from '../../shell/context.ts';
 import { filePreview, readFileForm, warningText } from '../../shell/files.ts';
@@ -134,7 +135,9 @@ function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
 function givenIn(fields: Fields, upload: Upload | null): unknown {
   const [shared, pattern] = [fields.text('shared'), fields.text('pattern')];
   if ([upload !== null, shared !== '', pattern !== ''].filter(Boolean).length !== 1)
-    throw new AppError('invalid_request', { details: [{ path: `/${fileField}`, message: t('coupons.oneOf') }] });
+    throw new AppError('invalid_request', {
+      details: [{ path: `/${fileField}`, message: new Problem('coupons.oneOf') }],
+    });
   if (upload !== null) return upload.bytes;
   return pattern === '' ? { shared } : { pattern, count: fields.number('count') };
 }

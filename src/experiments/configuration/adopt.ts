@@ -4,6 +4,7 @@ import type { View } from '../../management/resource.ts';
 import { getRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { experiments } from './experiments.ts';
 import { withEntry } from './history.ts';
 import { saveState } from './state.ts';
@@ -19,10 +20,10 @@ export async function adoptArm(work: Work, key: string, arm: string): Promise<Vi
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   if (current.adopted !== null)
     throw new AppError('conflict', {
-      message: `The arm ${current.adopted.arm} is permanent already: undo that first.`,
+      message: problem('armIsPermanent', { arm: current.adopted.arm }),
     });
   if (current.started_at === null && current.state !== 'running' && current.state !== 'ended')
-    throw new AppError('conflict', { message: 'The experiment has not run yet.' });
+    throw new AppError('conflict', { message: problem('hasNotRun') });
   const changes = unitChangesOf(current, arm);
   const written = await writeUnitChanges(work, current.placements, { changes, suffix: `(${key} ${arm})` });
   const { version } = current;
@@ -40,7 +41,7 @@ export async function adoptArm(work: Work, key: string, arm: string): Promise<Vi
 export async function undoAdoption(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   const { adopted, version } = current;
-  if (adopted === null) throw new AppError('conflict', { message: 'No arm of the experiment is permanent.' });
+  if (adopted === null) throw new AppError('conflict', { message: problem('noArmPermanent') });
   await undoUnitChanges(work, adopted.written);
   const history = withEntry(current, work, { action: 'undo', version, arm: adopted.arm });
   return saveState(work, current, { adopted: null, history });
@@ -49,19 +50,18 @@ export async function undoAdoption(work: Work, key: string): Promise<View> {
 function unitChangesOf({ arms, holdout, campaign_id: campaignId }: ExperimentView, arm: string): UnitChanges {
   if (arm === holdoutArm && holdout > 0) {
     if (campaignId === null) return { unit_enabled: false };
-    throw new AppError('conflict', { message: `Stop campaign ${campaignId} instead, or pause it.` });
+    throw new AppError('conflict', { message: problem('stopCampaignInstead', { id: campaignId }) });
   }
   const selected = arms.find((candidate) => candidate.key === arm);
   if (selected === undefined)
-    throw new AppError('invalid_request', { details: [{ path: '/arm', message: 'is no arm of the experiment' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/arm', message: problem('noArm') }] });
   const { ranking, labels, ...rest } = selected.changes as ArmChanges;
   const path = `/arms/${arms.indexOf(selected)}/changes`;
   const details = [
-    ...(ranking === undefined ? [] : [{ path: `${path}/ranking`, message: 'is set in the campaigns' }]),
-    ...(labels === undefined ? [] : [{ path: `${path}/labels`, message: 'are set where the page calls the web SDK' }]),
+    ...(ranking === undefined ? [] : [{ path: `${path}/ranking`, message: problem('rankingPlace') }]),
+    ...(labels === undefined ? [] : [{ path: `${path}/labels`, message: problem('labelsPlace') }]),
   ];
-  if (details.length > 0)
-    throw new AppError('conflict', { message: 'What the arm changes is no setting of a placement.', details });
+  if (details.length > 0) throw new AppError('conflict', { message: problem('noPlace'), details });
   return rest;
 }
 

@@ -2,8 +2,9 @@ import { type Static, Type } from '@sinclair/typebox';
 import { checkOverrides, settingsOverrides } from '../../catalog-admin/theme-overrides.ts';
 import { offersPerResponse } from '../../management/fields.ts';
 import { idSchema } from '../../management/resource.ts';
-import { problem } from '../../management/schema-errors.ts';
+import { patternProblem } from '../../management/schema-errors.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 
 /** Labels of the web SDK (docs/guides/web.md#languages). */
 export const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
@@ -61,7 +62,7 @@ export const maxArms = 4;
 /** Keys of experiments and arms. */
 export const keySchema = Type.String({
   pattern: '^[A-Za-z0-9_.-]{1,64}$',
-  [problem]: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
+  [patternProblem]: problem('attributeLetters'),
 });
 
 export const armSchema = Type.Object(

@@ -2,6 +2,7 @@ import { holdoutArm } from '../../catalog/types.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { noun, problem } from '../../platform/problem.ts';
 import { type ArmInput, checkChanges, maxArms, percentOf } from './changes.ts';
 import type { ExperimentValues } from './view.ts';
 
@@ -12,32 +13,30 @@ export async function check(
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
   const total = arms.reduce((sum, arm) => sum + arm.share, holdout);
-  if (arms.length === 0 && holdout === 0)
-    details.push({ path: '/arms', message: 'There must be an arm or a hold-out' });
+  if (arms.length === 0 && holdout === 0) details.push({ path: '/arms', message: problem('armOrHoldout') });
   if (total > 1 + 1e-9)
     details.push({
       path: '/arms',
-      message: `All shares come to ${percentOf(total)} % together with the hold-out: at most 100 %`,
+      message: problem('sharesAbove', { percent: percentOf(total) }),
     });
   if (arms.filter(({ changes }) => Object.keys(changes).length > 0).length > maxArms)
-    details.push({ path: '/arms', message: `must be at most ${maxArms} beside the control` });
+    details.push({ path: '/arms', message: problem('armsAtMost', { max: maxArms }) });
   for (const [at, arm] of arms.entries()) {
-    if (arm.key === holdoutArm) details.push({ path: `/arms/${at}/key`, message: 'is the name of the hold-out' });
+    if (arm.key === holdoutArm) details.push({ path: `/arms/${at}/key`, message: problem('armIsHoldout') });
     if (arms.findIndex(({ key }) => key === arm.key) < at)
-      details.push({ path: `/arms/${at}/key`, message: 'is given twice' });
+      details.push({ path: `/arms/${at}/key`, message: problem('givenTwice') });
     details.push(...checkChanges(arm, `/arms/${at}/changes`));
   }
   if (start_at !== null && end_at !== null && (timeOf(end_at) ?? 0) <= (timeOf(start_at) ?? 0))
-    details.push({ path: '/end_at', message: 'must be after the start' });
+    details.push({ path: '/end_at', message: problem('afterStart') });
   for (const [name, value] of Object.entries({ start_at, end_at }))
     if (value !== null && !Number.isFinite(timeOf(value) ?? Number.NaN))
-      details.push({ path: `/${name}`, message: 'must be a time such as 2031-01-31T12:00:00Z' });
-  if (campaign_id !== null && holdout === 0)
-    details.push({ path: '/holdout', message: 'must be above 0: the campaign is withheld from it' });
+      details.push({ path: `/${name}`, message: problem('timeSuchAs') });
+  if (campaign_id !== null && holdout === 0) details.push({ path: '/holdout', message: problem('withheldFrom') });
   for (const [at, step] of (ramp ?? []).entries()) {
     const before = ramp?.[at - 1];
     if (before !== undefined && (step.after_hours <= before.after_hours || step.share < before.share))
-      details.push({ path: `/ramp/${at}`, message: 'must be later than the step before it, and not smaller' });
+      details.push({ path: `/ramp/${at}`, message: problem('rampLater') });
   }
   return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
 }
@@ -57,12 +56,14 @@ async function unknownRows(
     const knownIds = new Set(rows.map(({ id }) => id));
     for (const [at, { changes }] of arms.entries())
       if (changes.theme_id !== undefined && !knownIds.has(changes.theme_id))
-        details.push({ path: `/arms/${at}/changes/theme_id`, message: 'Theme not found' });
+        details.push({ path: `/arms/${at}/changes/theme_id`, message: problem('notFound', { noun: noun('theme') }) });
   }
   if (campaignId === null) return details;
   const { rowCount } = await executor.query(
     'select from campaign_publishers where campaign_id = $1 and publisher_id = $2',
     [campaignId, publisherId],
   );
-  return rowCount === 0 ? [...details, { path: '/campaign_id', message: 'Campaign not found' }] : details;
+  return rowCount === 0
+    ? [...details, { path: '/campaign_id', message: problem('notFound', { noun: noun('campaign') }) }]
+    : details;
 }

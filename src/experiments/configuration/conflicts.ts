@@ -1,6 +1,7 @@
 import type { Slots } from '../../catalog/types.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { type ArmInput, touchedBy } from './changes.ts';
 
 /** Fields of an experiment that decide whether another one may run at the same time. */
@@ -39,8 +40,11 @@ export function requireNoConflict(scope: Scope, others: readonly LiveExperiment[
     const shared = touches(other).filter((name) => own.includes(name));
     if (shared.length === 0) continue;
     throw new AppError('conflict', {
-      message: `The experiments ${scope.key} and ${other.key} touch the same setting: ${shared.join(', ')}.`,
-      details: shared.map((name) => ({ path: '/arms', message: `${name} is also changed by ${other.key}` })),
+      message: problem('sameSetting', { first: scope.key, second: other.key, names: shared.join(', ') }),
+      details: shared.map((name) => ({
+        path: '/arms',
+        message: problem('alsoChanged', { setting: name, key: other.key }),
+      })),
     });
   }
 }

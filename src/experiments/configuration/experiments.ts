@@ -8,6 +8,7 @@ import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from 
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { allocate } from './allocation.ts';
 import { armSchema, keySchema, maxArms, share } from './changes.ts';
 import { check } from './check.ts';
@@ -177,7 +178,7 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
   const isSame = isDeepStrictEqual(design(values), design(current));
   const { state } = current;
   if (!isSame && (state === 'stopped' || state === 'ended'))
-    throw new AppError('conflict', { message: `The experiment is over: start it again, or make another one.` });
+    throw new AppError('conflict', { message: problem('experimentOver') });
   if (state === 'ended' && (values.end_at === null || isAfter(values.end_at, work.nowMs)))
     return startAgain(values, work, current);
   const isToStart = state === 'draft' || state === 'scheduled';
@@ -209,8 +210,9 @@ export async function arrange(
 ): Promise<Values> {
   const others = (await liveExperiments(work)).filter(({ key }) => key !== current?.key);
   requireNoConflict(values, others);
-  if (others.length >= maxLive) throw tooMany(`${maxLive} experiments run, or will`);
-  if ((current?.versions.length ?? 0) >= maxVersions) throw tooMany(`the experiment has had ${maxVersions} versions`);
+  if (others.length >= maxLive) throw tooMany(problem('maxLiveExperiments', { max: maxLive }));
+  if ((current?.versions.length ?? 0) >= maxVersions)
+    throw tooMany(problem('maxExperimentVersions', { max: maxVersions }));
   const { arms, holdout, layer } = values;
   const shares = [...(holdout > 0 ? [{ key: holdoutArm, share: holdout }] : []), ...arms];
   const takenSlots = others
@@ -238,13 +240,17 @@ export async function arrange(
 const maxLive = 50;
 const maxVersions = 200;
 
-const tooMany = (why: string): AppError => new AppError('conflict', { message: `No more can be started: ${why}.` });
+const tooMany = (message: Problem): AppError => new AppError('conflict', { message });
 
 const layerFull = ({ key, layer }: ExperimentValues, others: readonly LiveExperiment[]): AppError =>
   new AppError('conflict', {
-    message: `The layer ${layer} has not enough users left for ${key} beside ${others
-      .filter((other) => other.layer === layer)
-      .map((other) => other.key)
-      .join(', ')}.`,
-    details: [{ path: '/arms', message: 'The layer has not enough users left for these shares' }],
+    message: problem('layerFull', {
+      layer: String(layer),
+      key,
+      others: others
+        .filter((other) => other.layer === layer)
+        .map((other) => other.key)
+        .join(', '),
+    }),
+    details: [{ path: '/arms', message: problem('layerLeft') }],
   });

@@ -3,6 +3,7 @@ import { admittedShare } from '../../catalog/types.ts';
 import { orNull } from '../../management/resource.ts';
 import { AppError } from '../../platform/errors.ts';
 import { hourMs } from '../../platform/lib/time.ts';
+import { problem } from '../../platform/problem.ts';
 import { percentOf, share } from './changes.ts';
 
 const step = Type.Object(
@@ -29,10 +30,8 @@ export function requireNoneLeave(current: Running, ramp: RampStep[] | null, nowM
   const admitted = (steps: RampStep[] | null): number => admittedShare(toRamp(steps, startMs), nowMs);
   if (admitted(ramp) < admitted(current.ramp))
     throw new AppError('conflict', {
-      message: 'Users who are in the experiment would leave it.',
-      details: [
-        { path: '/ramp', message: `must not be below the share of now, ${percentOf(admitted(current.ramp))} %` },
-      ],
+      message: problem('usersWouldLeave'),
+      details: [{ path: '/ramp', message: problem('rampBelow', { percent: percentOf(admitted(current.ramp)) }) }],
     });
 }
 

@@ -3,6 +3,7 @@ import type { Values, View } from '../../management/resource.ts';
 import { columnsOf, getRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { check } from './check.ts';
 import { arrange, experiments } from './experiments.ts';
 import { withEntry } from './history.ts';
@@ -18,7 +19,7 @@ export async function startExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   if (current.state === 'running') return current;
   if (current.end_at !== null && Date.parse(current.end_at) <= work.nowMs)
-    throw new AppError('invalid_request', { details: [{ path: '/end_at', message: 'has passed' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/end_at', message: problem('hasPassed') }] });
   const details = await check(current, work);
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const { salt = (current as View).salt, ...arranged } = await arrange(current, work, current, 'start');

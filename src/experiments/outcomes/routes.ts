@@ -82,8 +82,8 @@ function read(
   const identifier = String(pub_user_id);
   if (isPii(identifier)) throw new AppError('pub_user_id_is_pii');
   const atMs = timeOf(at) ?? nowMs;
-  const problem = timeProblemOf(atMs, nowMs);
-  if (problem !== null) throw new AppError('invalid_request', { details: [{ path: '/at', message: problem }] });
+  const message = timeProblemOf(atMs, nowMs);
+  if (message !== null) throw new AppError('invalid_request', { details: [{ path: '/at', message }] });
   const userKey = userKeys.of(publisherId, identifier);
   return {
     publisherId,

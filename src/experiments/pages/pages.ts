@@ -3,10 +3,11 @@ import type { Figures } from '../../management/crud-definition.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Work } from '../../management/unit-of-work.ts';
+import type { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { apiText } from '../../shell/api-text.ts';
+import { wordProblem } from '../../platform/problem.ts';
 import { actionButton, badge, type Cell, strongLink, type Tone } from '../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
 import { fieldName, moment } from '../../shell/format.ts';
@@ -145,12 +146,10 @@ type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string 
 function refusalOf(err: unknown): string {
   const details = fieldErrorsOf(err).map(({ path: at, message }) => {
     const name = at.split('/').at(-1) ?? '';
-    return name === '' || /^\p{Lu}/u.test(message) ? message : `${fieldName(name)}: ${message}`;
+    return name === '' ? message : `${fieldName(name)}: ${message}`;
   });
-  const { message } = err as Error;
-  return details.some((detail) => detail === apiText(message))
-    ? details.join(' ')
-    : [apiText(message), ...details].join(' ');
+  const message = wordProblem((err as AppError).problem);
+  return details.includes(message) ? details.join(' ') : [message, ...details].join(' ');
 }
 
 const defaults = { version: null, population: null, segment: null };

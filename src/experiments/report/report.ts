@@ -4,6 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import { unknownCurrency } from '../../platform/money.ts';
+import { problem } from '../../platform/problem.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { differBefore, probabilitiesToBeBest, sampleRatio } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
@@ -90,7 +91,7 @@ export async function reportOf(
   const version = options.version ?? experiment.version;
   const stored = versions.find((candidate) => candidate.version === version);
   if (stored === undefined && (options.version !== null || versions.length > 0))
-    throw new AppError('resource_not_found', { message: 'Version not found.' });
+    throw new AppError('resource_not_found', { message: problem('noVersion', { version: String(version) }) });
   const { arms, holdout, at } = stored ?? { ...experiment, at: null };
   const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
   const versionKey = { experimentId: id, version };

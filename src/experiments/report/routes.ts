@@ -5,6 +5,7 @@ import { operatorPermission } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { experiments } from '../configuration/experiments.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { planFor, reportFor } from './find.ts';
@@ -253,21 +254,21 @@ export function reportRoutes(app: App, { management, auth, userKeyMark }: Experi
   );
 }
 
-const refuse = (name: string, message: string): AppError =>
+const refuse = (name: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
 
 function readVersion(text: string | undefined): number | null {
   if (text === undefined) return null;
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw refuse('version', 'must be a number from 1');
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw refuse('version', problem('numberFromOne'));
   return Number(text);
 }
 
 function readPopulation(text: string | undefined): Population | null {
   if (text === undefined || text === 'all' || text === 'would_have_seen') return text ?? null;
-  throw refuse('population', 'must be all or would_have_seen');
+  throw refuse('population', problem('oneOf', { choices: 'all, would_have_seen' }));
 }
 
 function readSegment(text: string | undefined): Segment | null {
   if (text === undefined || text === 'device' || text === 'country') return text ?? null;
-  throw refuse('segment', 'must be device or country');
+  throw refuse('segment', problem('oneOf', { choices: 'device, country' }));
 }

@@ -3,7 +3,7 @@ import { AppError } from '../../platform/errors.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { type Cell, csrfField } from '../../shell/components.ts';
-import { type Fields, fieldErrorsOf, type PageContext, viewerOf } from '../../shell/context.ts';
+import { type Fields, type PageContext, reasonOf, viewerOf } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { type BulkAction, type Crud, type CrudPages, isRestorableKind, listPath, nounOf } from '../crud-definition.ts';
@@ -112,8 +112,7 @@ export async function changeSelected<C extends PageContext>(
           changed.add(key);
     });
   } catch (err) {
-    const [error] = fieldErrorsOf(err);
-    const why = error?.message ?? t('crud.cannotBeChanged');
+    const why = reasonOf(err);
     const reason = failing === null ? why : t('crud.rowReason', { name: crud.nameOf(failing), reason: why });
     return { to, failed: t('crud.notChanged', { reason }) };
   }

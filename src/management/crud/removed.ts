@@ -1,7 +1,7 @@
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { actionButton, noMatches, pager, table } from '../../shell/components.ts';
-import { fieldErrorsOf, keyIn, type PageContext, queryText } from '../../shell/context.ts';
+import { keyIn, type PageContext, queryText, reasonOf } from '../../shell/context.ts';
 import { moment, utc } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
@@ -58,10 +58,6 @@ export async function restore<C extends PageContext>(
     const view = await management.restore(context, crud.resource, keyIn(context));
     return { to: rowPath(crud, context, view), done: t('crud.restored', { name: crud.nameOf(view) }) };
   } catch (err) {
-    const [error] = fieldErrorsOf(err);
-    return {
-      to: `${listPath(crud, context)}/removed`,
-      failed: t('crud.notRestored', { reason: error?.message ?? t('crud.inUse') }),
-    };
+    return { to: `${listPath(crud, context)}/removed`, failed: t('crud.notRestored', { reason: reasonOf(err) }) };
   }
 }

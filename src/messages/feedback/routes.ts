@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { type MailFeedback, sendGridKey } from '../../config/outgoing.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
+import { problem } from '../../platform/problem.ts';
 import type { ReaderKeys } from '../outbox.ts';
 import { applyFeedback } from './apply.ts';
 import { type AddressReport, readMailgun, readPostmark, readSendGrid, readSes } from './reports.ts';
@@ -55,7 +56,7 @@ export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void
 
 function refuse(err: unknown): never {
   if (err instanceof SyntaxError)
-    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be JSON' }] });
+    throw new AppError('invalid_request', { details: [{ path: '/', message: problem('isJson') }] });
   throw err;
 }
 

@@ -2,7 +2,7 @@ import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type Language, languages } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { apiText } from '../../shell/api-text.ts';
+import { wordProblem } from '../../platform/problem.ts';
 import {
   actionButton,
   badge,
@@ -111,7 +111,7 @@ export function logCard(context: PublisherContext, messages: readonly MessageRow
     moment(context.publisher, row.created_at),
     t('messages.kindChoice', { kind: row.kind }),
     html`${badge(t('messages.stateChoice', { state: row.state }), tones[row.state])}
-      ${row.error !== null && html`<span class="hint">${apiText(row.error)}</span>`}
+      ${row.error !== null && html`<span class="hint">${wordProblem(row.error)}</span>`}
       ${row.refusal !== null && html`<span class="hint">${t('messages.refusal', { refusal: row.refusal })}</span>`}`,
     count(row.attempts),
     retry(row),

@@ -8,6 +8,7 @@ import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { offerSchema } from '../answer-schemas.ts';
 import { offerAt } from '../offer-view.ts';
@@ -121,24 +122,23 @@ function keptTo({ key }: Caller, query: AskedOffers): AskedOffers {
  */
 function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Static<typeof querystring>): AskedOffers {
   const ids = (text: string | undefined, path: string): Set<number> | null => {
-    const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
+    const items = itemsOf(text, path, /^\d{1,15}$/, problem('idList'));
     return items === null ? null : new Set(items.map(Number));
   };
   const number = (text: string | undefined, path: string, otherwise: number, max: number): number => {
     if (text === undefined) return otherwise;
     if (!/^\d{1,10}$/.test(text) || Number(text) > max || (path === '/limit' && Number(text) === 0))
-      throw invalid(path, `must be a number up to ${max}`);
+      throw invalid(path, problem('numberUpTo', { max }));
     return Number(text);
   };
   return {
     offerIds: ids(offer_id, '/offer_id'),
     campaignIds: ids(campaign_id, '/campaign_id'),
     countries:
-      itemsOf(countries, '/countries', /^[A-Za-z]{2}$/, 'must be a comma list of country codes')?.map((code) =>
-        code.toUpperCase(),
-      ) ?? null,
+      itemsOf(countries, '/countries', /^[A-Za-z]{2}$/, problem('countryList'))?.map((code) => code.toUpperCase()) ??
+      null,
     systems:
-      itemsOf(os, '/os', /^[A-Za-z][A-Za-z0-9_ -]{0,39}$/, 'must be a comma list of operating systems')?.map((name) =>
+      itemsOf(os, '/os', /^[A-Za-z][A-Za-z0-9_ -]{0,39}$/, problem('systemList'))?.map((name) =>
         name.toLowerCase().replaceAll(' ', '_'),
       ) ?? null,
     after: number(cursor, '/cursor', 0, 9_999_999_999),
@@ -147,7 +147,7 @@ function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Stat
 }
 
 /** Entries of a comma-separated list; an empty list counts as absent. */
-function itemsOf(text: string | undefined, path: string, pattern: RegExp, message: string): string[] | null {
+function itemsOf(text: string | undefined, path: string, pattern: RegExp, message: Problem): string[] | null {
   const items = (text ?? '')
     .split(',')
     .map((item) => item.trim())
@@ -156,5 +156,5 @@ function itemsOf(text: string | undefined, path: string, pattern: RegExp, messag
   return items.length === 0 ? null : items;
 }
 
-const invalid = (path: string, message: string): AppError =>
+const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });

@@ -52,5 +52,6 @@ function show(
   const parts = [at, method, path, placements.join(','), status, `${ms} ms`, session ?? ''];
   const reason = error === null ? '' : ` ${error.code}: ${error.message}`;
   out.line(`${parts.filter((part) => part !== '').join(' ')}${reason}`);
-  for (const note of [...(error?.details ?? []), ...notes]) out.line(`    ${`${note.path} ${note.message}`.trim()}`);
+  for (const note of [...(error?.details ?? []), ...notes])
+    out.line(`    ${note.path === '' ? note.message : `${note.path}: ${note.message}`}`);
 }

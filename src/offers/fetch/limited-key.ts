@@ -1,5 +1,6 @@
 import { AppError } from '../../platform/errors.ts';
 import type { KeyResources } from '../../platform/http/key-restrictions.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 /**
  * Restricts a request to the resources of a limited key: one of its placements, and its campaigns. A single campaign
@@ -10,17 +11,17 @@ export function keepToKey<Request extends { placement: string; campaignId: numbe
   { campaigns, placements }: KeyResources,
   request: Request,
 ): Request {
-  if (placements !== null && !placements.has(request.placement)) throw beyond('/placement', 'is none of the key’s');
+  if (placements !== null && !placements.has(request.placement)) throw beyond('/placement', problem('noneOfKey'));
   if (campaigns === null) return request;
   const [only = null] = campaigns.size === 1 ? campaigns : [];
   const campaignId = request.campaignId ?? only;
-  if (campaignId === null) throw beyond('/campaignId', 'is required: the key is limited to some campaigns');
-  if (!campaigns.has(campaignId)) throw beyond('/campaignId', 'is none of the key’s');
+  if (campaignId === null) throw beyond('/campaignId', problem('keyNeedsCampaign'));
+  if (!campaigns.has(campaignId)) throw beyond('/campaignId', problem('noneOfKey'));
   return { ...request, campaignId };
 }
 
-const beyond = (path: string, message: string): AppError =>
+const beyond = (path: string, message: Problem): AppError =>
   new AppError('permission_denied', {
-    message: 'The key is limited to other campaigns or placements.',
+    message: problem('keyOfOtherResources'),
     details: [{ path, message }],
   });

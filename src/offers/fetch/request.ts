@@ -17,6 +17,7 @@ import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
 import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/reader.ts';
 import { hasGpc, isUsualConsent, readConsent } from '../../platform/lib/consent.ts';
+import { problem } from '../../platform/problem.ts';
 import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
@@ -110,7 +111,7 @@ export const noticesOf =
  */
 export function noteUnknownTheme(publisher: Publisher, themeId: string | null, note: Note, path = '/themeId'): boolean {
   const isUnknown = themeId !== null && findTheme(publisher, themeId) === null;
-  if (isUnknown) note(path, 'ignored: there is no theme with this id or key');
+  if (isUnknown) note(path, problem('noTheme'));
   return isUnknown;
 }
 
@@ -132,11 +133,11 @@ export function readFetchOffers(
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   if (pubUserId !== null && isPii(pubUserId))
     throw new AppError('pub_user_id_is_pii', {
-      details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }],
+      details: [{ path: '/pub_user_id', message: problem('userIdPii') }],
     });
   const custom = readCustomAttributes(received, note);
   const consent = !client.gpc && readConsent(body.consent) !== 'refused';
-  if (!isUsualConsent(body.consent)) note('/consent', 'read as refused: no known value');
+  if (!isUsualConsent(body.consent)) note('/consent', problem('consentRefused'));
   const timeoutMs = query.timeout_ms ?? body.timeout_ms;
   return {
     placement,
@@ -168,8 +169,8 @@ const maxNamedArms = 50;
 function readArms(requested: unknown, isTest: boolean, note: Note): Map<string, string> | null {
   const path = '/experiments';
   if (typeof requested !== 'object' || requested === null || Array.isArray(requested))
-    note(path, 'ignored: not an object');
-  else if (!isTest) note(path, 'ignored: only a test names its arms');
+    note(path, problem('armsNoObject'));
+  else if (!isTest) note(path, problem('armsOfTests'));
   else {
     const arms = Object.entries(requested).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
     return new Map(arms.slice(0, maxNamedArms));
@@ -198,7 +199,7 @@ function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note
   if (acceptLanguage === undefined) return null;
   const accepted = acceptedLanguages(acceptLanguage);
   if (accepted === null && !/^[\s*]*(;.*)?$/.test(acceptLanguage))
-    note('/headers/accept-language', 'ignored: it names no language');
+    note('/headers/accept-language', problem('acceptLanguageIgnored'));
   return accepted;
 }
 
@@ -211,10 +212,10 @@ function readPlacement(sent: string | number | undefined, defaultPlacement: stri
   // Some letters become two in lower case.
   const isTooLong = normalised.length > maxPlacementLength && [...normalised].length > maxPlacementLength;
   if (normalised !== '' && !isTooLong) return normalised;
-  if (isTooLong) note('/placement', `ignored: it has more than ${maxPlacementLength} characters`);
+  if (isTooLong) note('/placement', problem('longIgnored', { max: maxPlacementLength }));
   if (defaultPlacement === null || defaultPlacement === '')
-    throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
-  if (sent !== undefined && !isTooLong) note('/placement', 'ignored: empty');
+    throw new AppError('missing_placement', { details: [{ path: '/placement', message: problem('isRequired') }] });
+  if (sent !== undefined && !isTooLong) note('/placement', problem('emptyIgnored'));
   return defaultPlacement;
 }
 
@@ -234,7 +235,7 @@ function readCampaignId(sent: string | undefined, note: Note): number | null {
   if (sent === undefined) return null;
   const text = sent.trim();
   if (/^[0-9]+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  note('/querystring/campaignId', 'ignored: not the id of a campaign');
+  note('/querystring/campaignId', problem('campaignIgnored'));
   return null;
 }
 
@@ -242,14 +243,14 @@ function readCampaignId(sent: string | undefined, note: Note): number | null {
 function readCountry(code: unknown, note: Note): string | null {
   if (code === undefined || code === '') return null;
   const country = typeof code === 'string' ? countryOf(code) : null;
-  if (country === null) note('/country', 'ignored: not a country code of ISO 3166-1 with two or three letters');
+  if (country === null) note('/country', problem('countryIgnored'));
   return country;
 }
 
 export function readThemeName(theme: unknown, note: Note, path = '/themeId'): string | null {
   if (theme === undefined || theme === null) return null;
   if (typeof theme === 'string' || typeof theme === 'number') return textOrNull(theme);
-  note(path, 'ignored: neither the id nor the key of a theme');
+  note(path, problem('noThemeId'));
   return null;
 }
 
@@ -267,15 +268,12 @@ function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Not
     const text = (isStructured ? JSON.stringify(value) : String(value)).toWellFormed();
     const path = `/${name.slice(0, 64)}`;
     const isTooLong = text.length > maxAttributeLength && [...text].length > maxAttributeLength;
-    if (refusedAttributeNames.has(name)) details.push({ path, message: 'is a refused name' });
-    else if (!attributeNamePattern.test(name))
-      note(path, 'dropped: the name does not have 1 to 64 characters of A–Z a–z 0–9 _ . -');
-    else if (isTooLong && isStructured)
-      note(path, `dropped: as JSON it has more than ${maxAttributeLength} characters`);
-    else if (isTooLong) note(path, `dropped: it has more than ${maxAttributeLength} characters`);
-    else if (text.includes('\0')) note(path, 'dropped: it contains a NUL character');
-    else if (custom.size >= maxAttributes)
-      note(path, `dropped: there are more than ${maxAttributes} custom attributes`);
+    if (refusedAttributeNames.has(name)) details.push({ path, message: problem('attributeRefused') });
+    else if (!attributeNamePattern.test(name)) note(path, problem('attributeNameDropped'));
+    else if (isTooLong && isStructured) note(path, problem('attributeDropped', { max: maxAttributeLength }));
+    else if (isTooLong) note(path, problem('attributeTextDropped', { max: maxAttributeLength }));
+    else if (text.includes('\0')) note(path, problem('attributeNulDropped'));
+    else if (custom.size >= maxAttributes) note(path, problem('attributesDropped', { max: maxAttributes }));
     else custom.set(name, text);
   }
   if (details.length > 0) throw new AppError('invalid_request', { details });

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import { problem } from '../../platform/problem.ts';
 import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
 import { type FetchOffersRequest, noteUnknownTheme, noticesOf, readThemeName, readWithNotices } from './request.ts';
@@ -55,17 +56,17 @@ const members: ReadonlySet<string> = new Set(['name', 'count', 'theme_id']);
 
 function readEntries(sent: unknown, note: Note): Entry[] {
   if (!Array.isArray(sent)) {
-    note('/placements', 'ignored: not a list of placements');
+    note('/placements', problem('placementsIgnored'));
     return [];
   }
-  if (sent.length === 0) note('/placements', 'ignored: empty');
-  if (sent.length > maxCallPlacements) note('/placements', `ignored: placements beyond the first ${maxCallPlacements}`);
+  if (sent.length === 0) note('/placements', problem('emptyIgnored'));
+  if (sent.length > maxCallPlacements) note('/placements', problem('placementsBeyond', { max: maxCallPlacements }));
   const entries: Entry[] = [];
   for (const [index, value] of sent.slice(0, maxCallPlacements).entries()) {
     const path = `/placements/${index}`;
     const entry = readEntry(value, path, note);
     if (entry === null) continue;
-    if (entries.some(({ placement }) => placement === entry.placement)) note(`${path}/name`, 'ignored: given twice');
+    if (entries.some(({ placement }) => placement === entry.placement)) note(`${path}/name`, problem('placementTwice'));
     else entries.push(entry);
   }
   return entries;
@@ -73,18 +74,18 @@ function readEntries(sent: unknown, note: Note): Entry[] {
 
 function readEntry(value: unknown, path: string, note: Note): Entry | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    note(path, 'ignored: not an object with the name of a placement');
+    note(path, problem('placementNoObject'));
     return null;
   }
   const { name: sentName, count, theme_id: theme } = value as Record<string, unknown>;
   const name = typeof sentName === 'number' ? String(sentName) : sentName;
   const placement = typeof name === 'string' && !name.includes('\0') ? normaliseName(name) : '';
   if (placement === '' || [...placement].length > maxPlacementLength) {
-    note(`${path}/name`, `ignored: no text of 1 to ${maxPlacementLength} characters`);
+    note(`${path}/name`, problem('placementNoName', { max: maxPlacementLength }));
     return null;
   }
   if (Object.keys(value).some((member) => !members.has(member)))
-    note(path, `ignored: members other than ${[...members].join(', ')}`);
+    note(path, problem('placementMembers', { names: [...members].join(', ') }));
   return { name: name as string, placement, count: readCount(count, `${path}/count`, note), theme, path };
 }
 
@@ -92,7 +93,7 @@ function readCount(value: unknown, path: string, note: Note): number | null {
   if (value === undefined) return null;
   const count = typeof value === 'string' && /^[0-9]{1,2}$/.test(value) ? Number(value) : value;
   if (typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= maxCount) return count;
-  note(path, `ignored: not a whole number from 1 to ${maxCount}`);
+  note(path, problem('countIgnored', { max: maxCount }));
   return null;
 }
 

@@ -1,13 +1,17 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/names.ts';
 import { createPartCheck } from '../../platform/http/validation.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 /** Reports that a field of a request was ignored or dropped, and why. `path` has the format of an error's details. */
-export type Note = (path: string, message: string) => void;
+export type Note = (path: string, message: Problem) => void;
 
 /** Notices of values that a schema cannot validate. */
-export const noAddress = 'ignored: not an IP address';
-export const noLanguage = 'ignored: not a language tag, such as de or pt-BR';
+export const noAddress = problem('addressIgnored');
+export const noLanguage = problem('languageIgnored');
+const noReadableValue = problem('unreadableIgnored');
+const nullValue = problem('nullIgnored');
+const emptyValue = problem('emptyIgnored');
 
 /** Fields whose unreadable values reject a call instead of counting as absent (docs/reading-input.md#requests). */
 const strictFields: ReadonlySet<string> = new Set(['loyaltyboost', 'creative', 'campaignId', 'publisher_id']);
@@ -15,13 +19,12 @@ const strictFields: ReadonlySet<string> = new Set(['loyaltyboost', 'creative', '
 /** Fields that are handled elsewhere: keys by the authenticator, and the placement together with its default. */
 const silentFields: ReadonlySet<string> = new Set(['key', 'api_key', 'accountId', 'placement']);
 
-const noTextOrNumber = (maxLength: number): string =>
-  `ignored: neither text of at most ${maxLength} characters nor a number`;
+const noTextOrNumber = (maxLength: number): Problem => problem('placementIgnored', { max: maxLength });
 const noUserId = noTextOrNumber(256);
-const noUserAgent = 'ignored: not text of at most 2048 characters';
+const noUserAgent = problem('userAgentIgnored');
 
 /** Notices of unreadable values by field. */
-const unreadable: Readonly<Record<string, string>> = {
+const unreadable: Readonly<Record<string, Problem>> = {
   placement: noTextOrNumber(maxPlacementLength),
   ua: noUserAgent,
   user_agent: noUserAgent,
@@ -30,11 +33,11 @@ const unreadable: Readonly<Record<string, string>> = {
   adpx_fp: noUserId,
   fingerprint: noUserId,
   pub_user_id: noUserId,
-  email_sha256: 'ignored: not a SHA-256 hash in 64 hex digits',
-  dev: 'ignored: not "1", 1, true, "0", 0 or false',
+  email_sha256: problem('hashIgnored'),
+  dev: problem('devIgnored'),
   language: noLanguage,
-  timeout_ms: 'ignored: not a whole number of milliseconds from 10 to 5000',
-  limit: 'ignored: not a whole number from 1 to 100',
+  timeout_ms: problem('timeoutIgnored'),
+  limit: problem('countIgnored', { max: 100 }),
 };
 
 /** Prefix of the paths of query parameters. */
@@ -63,7 +66,7 @@ type Fields = Record<string, unknown>;
 function objectOf(body: unknown, note: Note): Fields {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
   // PHP programs encode an empty payload as `[]`.
-  if (body !== undefined) note('', 'ignored: the body is not a JSON object');
+  if (body !== undefined) note('', problem('bodyIgnored'));
   return {};
 }
 
@@ -82,10 +85,10 @@ function createFieldCheck(schema: TObject, part: 'body' | 'querystring') {
     if (isValid(fields) === null) return;
     for (const [name, field] of Object.entries(schema.properties)) {
       if (fields[name] === undefined) continue;
-      const problem = checkOf(name, field)(fields[name]);
-      if (problem === null) continue;
-      if (strictFields.has(name)) throw problem(`/${name}`);
-      note(`${prefix}/${name}`, unreadable[name] ?? 'ignored: it cannot be read');
+      const refusal = checkOf(name, field)(fields[name]);
+      if (refusal === null) continue;
+      if (strictFields.has(name)) throw refusal(`/${name}`);
+      note(`${prefix}/${name}`, unreadable[name] ?? noReadableValue);
       delete fields[name];
     }
   };
@@ -98,7 +101,7 @@ function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
     const isBlank = typeof value === 'string' && isEmpty(value, name) && Object.hasOwn(schemaFields, name);
     if (value !== null && !isBlank) continue;
     delete fields[name];
-    if (!silentFields.has(name)) note(name.slice(0, 64), value === null ? 'ignored: null' : 'ignored: empty');
+    if (!silentFields.has(name)) note(name.slice(0, 64), value === null ? nullValue : emptyValue);
     else if (name === 'placement') fields.placement = '';
   }
 }

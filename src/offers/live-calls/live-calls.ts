@@ -3,11 +3,12 @@ import { findOwner } from '../../accounts/caller.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { type ErrorDetail, errorCatalogue } from '../../platform/errors.ts';
+import { type ErrorDetail, errorStatuses } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { pathWithoutUsers } from '../../platform/logger.ts';
+import { storedProblem } from '../../platform/problem.ts';
 import { maskAnswer, maskRequest } from './mask.ts';
 import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
 
@@ -118,7 +119,7 @@ export function recordLiveCall(
   answered: Answered,
   { liveCalls, catalog, now }: RecordDeps,
 ): void {
-  if (answered.status === errorCatalogue.client_closed.status) return;
+  if (answered.status === errorStatuses.client_closed) return;
   const refused = isRefused(answered.status);
   if (!refused && !liveCalls.isAnyWatched()) return;
   const snapshot = catalog.current();
@@ -149,7 +150,7 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
     body: body ?? null,
     answer,
     error: isRefused(status) ? (answer?.error ?? null) : null,
-    notes: request.notes ?? [],
+    notes: (request.notes ?? []).map(({ path, message }) => ({ path, message: storedProblem(message) })),
     sessionId: typeof sessionId === 'string' ? sessionId : null,
   };
 }

@@ -9,6 +9,7 @@ import type { Authenticator } from '../../platform/http/auth.ts';
 import { createEventStreams, type StreamEvent } from '../../platform/http/event-streams.ts';
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { readProblem } from '../../platform/problem.ts';
 import { type CallSources, newCalls } from './new-calls.ts';
 import { isFetch, type KeptCall, type LiveCall } from './store.ts';
 
@@ -107,8 +108,9 @@ function isAsked({ status, placement }: Query, call: LiveCall, placements: reado
 
 function eventOf({ id, at, call }: KeptCall, placements: readonly string[]): StreamEvent {
   const { sessionId, ...rest } = call;
+  const notes = call.notes.map(({ path, message }) => ({ path, message: readProblem(message) }));
   return {
     name: 'call',
-    data: JSON.stringify({ id, at: at.toISOString(), placements, session_id: sessionId, ...rest }),
+    data: JSON.stringify({ id, at: at.toISOString(), placements, session_id: sessionId, ...rest, notes }),
   };
 }

@@ -1,6 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import type { ErrorDetail } from '../../platform/errors.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
+
+type StoredDetail = { path: string; message: string };
 
 /** A call with its response, masked. */
 export type LiveCall = {
@@ -14,9 +15,9 @@ export type LiveCall = {
   body: unknown;
   answer: unknown;
   /** Code and message of a rejection. */
-  error: { code: string; message: string; details?: readonly ErrorDetail[] } | null;
-  /** Ignored and dropped values. */
-  notes: readonly ErrorDetail[];
+  error: { code: string; message: string; details?: readonly StoredDetail[] } | null;
+  /** Ignored and dropped values, with the stored form of their problems. */
+  notes: readonly StoredDetail[];
   /** Session of a fetch, or the session that a perks call refers to. */
   sessionId: string | null;
 };

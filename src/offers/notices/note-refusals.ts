@@ -12,5 +12,5 @@ export function noteRefusal(request: FastifyRequest, err: unknown, { catalog, no
   if (error.status >= 500 || error.status === 429 || error.status === 401) return;
   const publisher = findOwner(catalog.current(), request, now());
   if (publisher === null) return;
-  for (const detail of error.details ?? [{ path: '', message: error.message }]) notices.add(publisher.id, detail, true);
+  for (const detail of error.details ?? [{ path: '', message: error.problem }]) notices.add(publisher.id, detail, true);
 }

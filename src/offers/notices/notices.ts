@@ -1,6 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { storedProblem } from '../../platform/problem.ts';
 import { type Notice, writeNotices } from './write-notices.ts';
 
 /**
@@ -29,11 +30,12 @@ export function createNotices(now: () => number): Notices {
     add: (publisherId, { path, message }, refused) => {
       if (!collected.has(publisherId) && collected.size >= maxPublishers) return;
       const ofPublisher = getOrInsert(collected, publisherId, () => new Map<string, Notice>());
-      const name = `${path} ${message}`;
+      const stored = storedProblem(message);
+      const name = `${path} ${stored}`;
       const existing = ofPublisher.get(name);
       if (existing === undefined && ofPublisher.size >= maxOfPublisher) return;
       const count = (existing?.count ?? 0) + 1;
-      ofPublisher.set(name, { publisherId, path, message, refused, count, lastAtMs: now() });
+      ofPublisher.set(name, { publisherId, path, message: stored, refused, count, lastAtMs: now() });
     },
     write: async (executor) => {
       if (collected.size === 0) return;

@@ -4,6 +4,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 export type Notice = {
   publisherId: number;
   path: string;
+  /** Stored form of the problem. */
   message: string;
   refused: boolean;
   count: number;

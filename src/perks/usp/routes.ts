@@ -7,6 +7,7 @@ import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault, textOrNull } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { readConsent } from '../../platform/lib/consent.ts';
+import { problem } from '../../platform/problem.ts';
 import { recipientOf } from '../recipient.ts';
 import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
@@ -122,7 +123,7 @@ function changeOf({
  */
 function refuseContradiction(selected: readonly number[], unselected: readonly number[]): void {
   if (!selected.some((id) => unselected.includes(id))) return;
-  const message = 'must not contain a campaign of /selected';
+  const message = problem('bothSelected');
   throw new AppError('invalid_request', { details: [{ path: '/unselected', message }] });
 }
 

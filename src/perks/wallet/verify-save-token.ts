@@ -4,6 +4,7 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import type { Offer } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 import { checkToken, type TokenCodec } from '../../platform/security/tracking-token.ts';
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
@@ -63,5 +64,5 @@ export function createSaveTokenVerifier(
 
 const noUser = (): AppError =>
   new AppError('wallet_not_enabled', {
-    message: 'The offer was shown without a pub_user_id, so there is no wallet to save it to.',
+    message: problem('noWallet'),
   });

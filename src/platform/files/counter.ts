@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
+import { type Problem, problem } from '../problem.ts';
 import type { Layout } from './layout.ts';
 import type { FileRow } from './open.ts';
 import type { Artefact } from './values.ts';
@@ -76,12 +77,19 @@ export const dryRunView = Type.Object(
   { title: 'FileDryRun' },
 );
 
-export type DryRunView = Static<typeof dryRunView>;
+type BadRow = Omit<Static<typeof badRow>, 'message'> & { message: Problem };
+type SampleRow = { line: number; values: RowValues; problem: Problem | null };
+
+/** Result of a dry run, whose problems are worded when it is answered. */
+export type DryRunView = Omit<Static<typeof dryRunView>, 'sample' | 'errors'> & {
+  sample: SampleRow[];
+  errors: BadRow[];
+};
 
 type RowValues = Readonly<Record<string, string>>;
 
 /** Reason why a row cannot be loaded. `column` names the invalid column, if known. */
-type RowProblem = { column?: string; message: string };
+type RowProblem = { column?: string; message: Problem };
 
 export type FileCounter = {
   /** Counts a valid row. `values` returns its parsed values by role. */
@@ -95,7 +103,7 @@ export type FileCounter = {
   addWarning: (warning: FileWarning) => void;
   rows: () => number;
   bad: () => number;
-  errors: () => Static<typeof badRow>[];
+  errors: () => BadRow[];
   /**
    * Checks the share of rejected rows.
    * @throws AppError invalid_request with lines if more than 1 % of the rows are rejected and `isPartial` is false
@@ -108,16 +116,16 @@ export type FileCounter = {
 export function createFileCounter(layout: Layout): FileCounter {
   let [rows, bad, duplicates] = [0, 0, 0];
   const artefacts: Record<Artefact, number> = { apostrophe: 0, formula: 0 };
-  const errors: Static<typeof badRow>[] = [];
+  const errors: BadRow[] = [];
   const withdrawn = new Set<number>();
   const sample: DryRunView['sample'] = [];
   const extra: FileWarning[] = [];
 
-  function addError(line: number, { column = null, message }: { column?: string | null; message: string }): void {
+  function addError(line: number, { column = null, message }: { column?: string | null; message: Problem }): void {
     if (errors.length < maxErrors) errors.push({ line, column, message });
   }
 
-  function addSample(line: number, values: RowValues, problem: string | null): void {
+  function addSample(line: number, values: RowValues, problem: Problem | null): void {
     const short = Object.entries(values).map(([role, text]) => [role, shorten(text)]);
     sample.push({ line, values: Object.fromEntries(short), problem });
   }
@@ -164,10 +172,7 @@ export function createFileCounter(layout: Layout): FileCounter {
     requireFewBad: (isPartial) => {
       if (bad === 0 || (bad <= maxBadShare * rows && bad < rows) || (isPartial && bad < rows)) return;
       throw new AppError('invalid_request', {
-        message:
-          bad === rows
-            ? `None of the ${rows} rows can be read.`
-            : `${bad} of ${rows} rows cannot be read, and nothing is loaded. ?partial=true loads the others.`,
+        message: bad === rows ? problem('fileNoRow', { rows }) : problem('fileManyBad', { bad, rows }),
         details: errors.map(({ line, column, message }) => {
           return { path: column === null ? `/lines/${line}` : `/lines/${line}/${column}`, message };
         }),

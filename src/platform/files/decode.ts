@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { createPacer } from '../lib/slices.ts';
+import { type Problem, problem } from '../problem.ts';
 
 /** Number of bytes parsed between two pauses: about a millisecond of work. */
 const sliceBytes = 16 * 1024;
@@ -12,13 +13,13 @@ export type FileSource = Buffer | AsyncIterable<Buffer>;
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
 
 /** Magic bytes of files that are not text, with advice for the user. */
-const otherTypes: readonly [string, string][] = [
-  ['504b0304', 'The file is a workbook or an archive. Save the sheet as CSV (UTF-8) first.'],
-  ['d0cf11e0', 'The file is an Excel workbook. Save the sheet as CSV (UTF-8) first.'],
-  ['25504446', 'The file is a PDF. Send a CSV file.'],
-  ['1f8b', 'The file is compressed with gzip. Unpack it, or send the header "content-encoding: gzip".'],
-  ['fffe0000', 'The file is encoded in UTF-32. Save it in UTF-8.'],
-  ['0000feff', 'The file is encoded in UTF-32. Save it in UTF-8.'],
+const otherTypes: readonly [string, Problem][] = [
+  ['504b0304', problem('fileWorkbook')],
+  ['d0cf11e0', problem('fileExcel')],
+  ['25504446', problem('filePdf')],
+  ['1f8b', problem('fileGzip')],
+  ['fffe0000', problem('fileUtf32')],
+  ['0000feff', problem('fileUtf32')],
 ];
 
 /**
@@ -59,7 +60,7 @@ function createDecoder(head: Buffer): (chunk: Buffer | null) => Buffer {
   const other = otherTypes.find(([magic]) => hex.startsWith(magic));
   if (other !== undefined) throw new AppError('invalid_request', { message: other[1] });
   if (/^\s*<(!doctype|html|\?xml)/i.test(head.toString('latin1', 0, probeBytes)))
-    throw new AppError('invalid_request', { message: 'The file is an HTML or XML document. Send a CSV file.' });
+    throw new AppError('invalid_request', { message: problem('fileHtml') });
   const encoding = encodingOf(head);
   if (encoding === 'utf-8') {
     let isFirst = true;

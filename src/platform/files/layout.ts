@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { type Problem, problem } from '../problem.ts';
 import { describeKind } from './kinds.ts';
 import { comparableName, createRoleFinder, type FileFormat } from './names.ts';
 import { type FileRecord, parseSample, type Separator, separators } from './parse.ts';
@@ -84,7 +85,7 @@ function chooseSample(text: string, { declared, roleOf, isStrict, mayHaveHeader 
     const records = parseSample(text, { separator: [separator], isStrict }, sampleRecords);
     const cells = records[0]?.cells ?? [];
     if (cells.length > maxColumns)
-      throw new AppError('invalid_request', { message: `A file may have at most ${maxColumns} columns.` });
+      throw new AppError('invalid_request', { message: problem('maxColumns', { max: maxColumns }) });
     const names = mayHaveHeader ? cells.filter((cell) => roleOf(cell) !== null).length : 0;
     const isSplit = cells.length > 1;
     const share = records.filter((record) => record.cells.length > 1).length / Math.max(1, records.length);
@@ -126,10 +127,7 @@ function listColumns(
   const selected = options.column === null ? null : columnAt(options.column, { first: names, roleOf, options });
   const candidates = roles.flatMap((role, at) => (isIdentifier(role) ? [at] : []));
   if (selected === null && candidates.length > 1)
-    throw ambiguous(
-      records,
-      `Several columns can hold the value: ${candidates.map((at) => names[at]).join(', ')}. ${byColumn}`,
-    );
+    throw ambiguous(records, problem('severalColumns', { names: candidates.map((at) => names[at]).join(', ') }));
   const at = selected?.at ?? candidates[0] ?? (names.length === 1 ? 0 : null);
   if (at === null) throw unknownHeader(records);
   const isNamed = roles.some((role) => role !== null) || selected?.isName === true;
@@ -147,8 +145,6 @@ function listColumns(
   return { hasHeader, columns };
 }
 
-const byColumn = 'Name the column: ?column=customer_id or ?column=2.';
-
 type Chosen = { at: number; isName: boolean; role: string | null };
 
 /** Finds the column that a call specifies. */
@@ -156,21 +152,21 @@ function columnAt(
   column: string,
   { first, roleOf, options }: { first: readonly string[]; roleOf: RoleFinder; options: LayoutOptions },
 ): Chosen {
-  const refuse = (message: string): AppError =>
+  const refuse = (message: Problem): AppError =>
     new AppError('invalid_request', { details: [{ path: '/querystring/column', message }] });
   if (/^[1-9]\d{0,3}$/.test(column)) {
-    if (Number(column) > first.length) throw refuse(`the file has ${first.length} columns`);
+    if (Number(column) > first.length) throw refuse(problem('columnCount', { count: first.length }));
     return { at: Number(column) - 1, isName: false, role: null };
   }
   const wantedName = comparableName(column);
   const matches = first.flatMap((name, at) => (comparableName(name) === wantedName && wantedName !== '' ? [at] : []));
-  if (matches.length > 1) throw refuse('is the name of several columns');
+  if (matches.length > 1) throw refuse(problem('columnNameTwice'));
   const [at] = matches;
   if (at !== undefined && options.header !== 'absent') return { at, isName: true, role: null };
   const role = roleOf(column);
   // In a list without a header, the name tells the role of its values.
   if (first.length === 1 && role !== null) return { at: 0, isName: false, role };
-  throw refuse('is the name of no column');
+  throw refuse(problem('noColumn'));
 }
 
 /**
@@ -181,10 +177,7 @@ function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
   const [first = '', ...others] = records.map(({ cells }) => (cells[at] ?? '').trim());
   const difference = describeKind(first, others);
   if (difference === null) return false;
-  throw ambiguous(
-    records,
-    `The first value ${difference}. Say whether it is a header: ?header=present or ?header=absent.`,
-  );
+  throw ambiguous(records, problem('fileFirstValue', { problem: difference }));
 }
 
 type Kind = { hasHeader: boolean; role: string; patterns: readonly [string, RegExp][] };
@@ -194,14 +187,14 @@ function refuseOtherKind(records: readonly FileRecord[], at: number, { hasHeader
   const values = records.slice(hasHeader ? 1 : 0).map(({ cells }) => (cells[at] ?? '').trim());
   for (const [other, pattern] of patterns) {
     if (values.length === 0 || values.filter((value) => pattern.test(value)).length < 0.9 * values.length) continue;
-    throw ambiguous(records, `The values look like ${other}. Name the column: ?column=${other} or ?column=${role}.`);
+    throw ambiguous(records, problem('valuesLookLike', { other, role }));
   }
 }
 
 function refuseTwice(columns: readonly FileColumn[], records: readonly FileRecord[]): void {
   const roles = columns.flatMap(({ role }) => role ?? []);
   const twice = roles.find((role, at) => roles.indexOf(role) !== at);
-  if (twice !== undefined) throw ambiguous(records, `Two columns hold ${twice}. Remove or rename one of them.`);
+  if (twice !== undefined) throw ambiguous(records, problem('roleTwice', { role: twice }));
 }
 
 function requireColumns(first: readonly string[], required: readonly string[], roleOf: RoleFinder): FileColumn[] {
@@ -209,10 +202,10 @@ function requireColumns(first: readonly string[], required: readonly string[], r
   const missing = required.filter((role) => columns.every((column) => column.role !== role));
   const twice = required.filter((role) => columns.filter((column) => column.role === role).length > 1);
   const details = [
-    ...missing.map((role) => ({ path: `/columns/${role}`, message: 'is required' })),
-    ...twice.map((role) => ({ path: `/columns/${role}`, message: 'occurs twice' })),
+    ...missing.map((role) => ({ path: `/columns/${role}`, message: problem('isRequired') })),
+    ...twice.map((role) => ({ path: `/columns/${role}`, message: problem('occursTwice') })),
   ];
-  if (details.length > 0) throw new AppError('unknown_header', { message: 'The header lacks columns.', details });
+  if (details.length > 0) throw new AppError('unknown_header', { message: problem('fileLacksColumns'), details });
   return columns;
 }
 
@@ -220,22 +213,24 @@ function requireColumns(first: readonly string[], required: readonly string[], r
 const firstRows = (records: readonly FileRecord[]) =>
   records.slice(0, 5).map(({ line, cells }) => ({
     path: `/lines/${line}`,
-    message: cells
-      .slice(0, 20)
-      .map((cell) => cell.slice(0, 100))
-      .join(' | '),
+    message: problem('verbatim', {
+      text: cells
+        .slice(0, 20)
+        .map((cell) => cell.slice(0, 100))
+        .join(' | '),
+    }),
   }));
 
-const ambiguous = (records: readonly FileRecord[], message: string): AppError =>
+const ambiguous = (records: readonly FileRecord[], message: Problem): AppError =>
   new AppError('ambiguous_header', { message, details: firstRows(records) });
 
 const unknownHeader = (records: readonly FileRecord[]): AppError =>
   new AppError('unknown_header', {
-    message: 'No column has a known name. Name the column: ?column=customer_id or ?column=2.',
+    message: problem('fileNoName'),
     details: firstRows(records),
   });
 
 const unsupportedSeparator = (mark: string): AppError =>
   new AppError('invalid_request', {
-    message: `Values are separated by ${JSON.stringify(mark)}. Use a comma, a semicolon or a tab.`,
+    message: problem('otherSeparator', { separator: JSON.stringify(mark) }),
   });

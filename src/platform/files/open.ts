@@ -1,3 +1,4 @@
+import { type Problem, problem } from '../problem.ts';
 import { decodeFile, type FileSource } from './decode.ts';
 import { detectLayout, type Layout, type LayoutOptions } from './layout.ts';
 import type { FileFormat } from './names.ts';
@@ -7,7 +8,7 @@ import { type FileRecord, parseRecords, separators } from './parse.ts';
 const headBytes = 32 * 1024;
 
 /** A row of a file, or the problem with it. `cells` are in the order of the layout's columns. */
-export type FileRow = { line: number; lines: number; cells: readonly string[]; problem: string | null };
+export type FileRow = { line: number; lines: number; cells: readonly string[]; problem: Problem | null };
 
 export type DelimitedFile = {
   layout: Layout;
@@ -74,11 +75,10 @@ const headerText = (cells: readonly string[]): string => cells.map((cell) => cel
 
 type Expected = { columns: number; header: string | null; isStrict: boolean };
 
-function problemOf({ line, lines, cells }: FileRecord, { columns, header, isStrict }: Expected): string | null {
-  if (cells.length > columns)
-    return `has ${cells.length} fields, and the file ${columns} columns: a value with the separator needs quotes`;
-  if (header !== null && headerText(cells) === header) return 'repeats the header';
+function problemOf({ line, lines, cells }: FileRecord, { columns, header, isStrict }: Expected): Problem | null {
+  if (cells.length > columns) return problem('rowFields', { fields: cells.length, columns });
+  if (header !== null && headerText(cells) === header) return problem('rowHeader');
   if (!isStrict && lines > 1 && cells.some((cell) => cell.startsWith('"') && /[\r\n]/.test(cell)))
-    return `has a quote that is not closed before line ${line + lines - 1}`;
+    return problem('rowQuote', { line: line + lines - 1 });
   return null;
 }

@@ -1,6 +1,7 @@
 import { parse } from 'csv-parse';
 import { parse as parseSync } from 'csv-parse/sync';
 import { AppError } from '../errors.ts';
+import { type Problem, problem } from '../problem.ts';
 
 export type Separator = ',' | ';' | '\t';
 export const separators: readonly Separator[] = [',', ';', '\t'];
@@ -45,13 +46,13 @@ export async function* parseRecords(
     const records: FileRecord[] = [];
     for (let cells = parser.read() as string[] | null; cells !== null; cells = parser.read() as string[] | null) {
       openBytes = 0;
-      if (cells.length > maxFields) refuseAt(line, `has more than ${maxFields} fields`);
+      if (cells.length > maxFields) refuseAt(line, problem('rowTooManyFields', { fields: maxFields }));
       const lines = linesOf(cells);
       if (isBlank(cells)) blankLines += 1;
       else records.push({ line, lines, cells });
       line += lines;
     }
-    if (blankLines > maxBlankLines) refuseAt(line, `the file has more than ${maxBlankLines} lines without a value`);
+    if (blankLines > maxBlankLines) refuseAt(line, problem('blankLines', { max: maxBlankLines }));
     return records;
   };
   const settle = (run: (done: (err?: Error | null) => void) => void): Promise<void> =>
@@ -64,13 +65,12 @@ export async function* parseRecords(
       const records = take();
       await written;
       yield [...records, ...take()];
-      if (openBytes > maxRecordBytes)
-        refuseAt(line, `the row is longer than ${maxRecordBytes / 1024} kB, or a quote is not closed`);
+      if (openBytes > maxRecordBytes) refuseAt(line, problem('rowLong', { max: maxRecordBytes / 1024 }));
     }
     parser.end();
     const rest: FileRecord[] = [];
     for await (const cells of parser as AsyncIterable<string[]>) {
-      if (cells.length > maxFields) refuseAt(line, `has more than ${maxFields} fields`);
+      if (cells.length > maxFields) refuseAt(line, problem('rowTooManyFields', { fields: maxFields }));
       const lines = linesOf(cells);
       if (!isBlank(cells)) rest.push({ line, lines, cells });
       line += lines;
@@ -118,7 +118,7 @@ function linesOf(cells: readonly string[]): number {
   return lines;
 }
 
-function refuseAt(line: number, message: string): never {
+function refuseAt(line: number, message: Problem): never {
   throw new AppError('invalid_request', { details: [{ path: `/lines/${line}`, message }] });
 }
 
@@ -126,9 +126,6 @@ function refuseAt(line: number, message: string): never {
 function misread(err: unknown, line: number): unknown {
   const { code = '' } = err as { code?: string };
   if (!/^(CSV_|INVALID_)/.test(code)) return err;
-  const message =
-    code === 'CSV_QUOTE_NOT_CLOSED'
-      ? 'a quote is not closed'
-      : 'has a quote inside of a value; double it, and quote the value';
+  const message = code === 'CSV_QUOTE_NOT_CLOSED' ? problem('fileQuoteOpen') : problem('fileQuoteInside');
   return new AppError('invalid_request', { details: [{ path: `/lines/${line}`, message }] });
 }

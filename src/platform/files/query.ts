@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import { booleanParameter } from '../http/schemas.ts';
+import { type Problem, problem } from '../problem.ts';
 import type { LayoutOptions } from './layout.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
@@ -31,16 +32,16 @@ export function readFileOptions(query: unknown): FileOptions {
   };
 }
 
-const refuse = (name: string, message: string): AppError =>
+const refuse = (name: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
 
 function flagIn(name: string, value: unknown): boolean {
   if (value === undefined || value === 'true' || value === 'false') return value === 'true';
-  throw refuse(name, 'must be true or false');
+  throw refuse(name, problem('isBoolean'));
 }
 
 function headerIn(value: unknown): LayoutOptions['header'] {
   if (value === undefined || value === '') return null;
   if (value === 'present' || value === 'absent') return value;
-  throw refuse('header', 'must be present or absent');
+  throw refuse('header', problem('headerOption'));
 }

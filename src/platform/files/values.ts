@@ -1,7 +1,9 @@
+import { type Problem, problem } from '../problem.ts';
+
 /** Text that a spreadsheet put around a value: an apostrophe, or `="…"`. */
 export type Artefact = 'apostrophe' | 'formula';
 
-export type CleanValue = { value: string; artefact: Artefact | null } | { problem: string };
+export type CleanValue = { value: string; artefact: Artefact | null } | { problem: Problem };
 
 /** Matches values that need no cleaning: printable ASCII without surrounding blanks and artefacts. */
 const plain = /^[!#-&(-<>-~](?:[ !#-~]*[!#-~])?$/;
@@ -29,19 +31,19 @@ export function cleanValue(cell: string): CleanValue {
     value = trimBlanks(value.slice(1));
     artefact = 'apostrophe';
   }
-  const problem = problemOf(value);
-  return problem === null ? { value, artefact } : { problem };
+  const found = problemOf(value);
+  return found === null ? { value, artefact } : { problem: found };
 }
 
-function problemOf(value: string): string | null {
-  if (value === '') return 'is blank';
-  if (/\p{Cc}/u.test(value)) return 'has a control character or a line break';
-  if (value.includes('\uFFFD')) return 'has characters that are not UTF-8';
-  if (/\p{Cf}/u.test(value)) return 'has a zero-width character';
-  if (/^"|"$/.test(value)) return 'has a quote at an end; quote the whole value, or none of it';
-  if (value.trim() !== value) return 'has special blanks at an end';
-  if (placeholder.test(value)) return 'is a placeholder, not a value';
-  if (rounded.test(value)) return 'is a number that a spreadsheet has rounded';
+function problemOf(value: string): Problem | null {
+  if (value === '') return problem('valueBlank');
+  if (/\p{Cc}/u.test(value)) return problem('valueControl');
+  if (value.includes('\uFFFD')) return problem('valueNotUtf8');
+  if (/\p{Cf}/u.test(value)) return problem('valueZeroWidth');
+  if (/^"|"$/.test(value)) return problem('valueQuote');
+  if (value.trim() !== value) return problem('valueBlanks');
+  if (placeholder.test(value)) return problem('valuePlaceholder');
+  if (rounded.test(value)) return problem('valueRounded');
   return null;
 }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import { AppError } from '../errors.ts';
+import { problem } from '../problem.ts';
 import { createRateLimit, tooManyRequests } from './failure-limit.ts';
 import { type KeyRestrictions, type RestrictedRequest, refusalOf } from './key-restrictions.ts';
 
@@ -65,7 +66,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
     if (grant === null) throw new AppError('unknown_key');
     const { permissions, limits, restrictions, caller } = grant;
     if (!permissions.has(permission) && !alternatives.some((other) => permissions.has(other)))
-      throw new AppError('permission_denied', { message: `The key lacks the permission ${permission}.` });
+      throw new AppError('permission_denied', { message: problem('permissionLacking', { permission }) });
     const refusal = restrictions === null ? null : refusalOf(restrictions, source);
     if (refusal !== null) throw refusal;
     for (const { id, perS } of limits) if (!takeFromKey(String(id), { perS, burst: perS })) throw tooManyRequests();

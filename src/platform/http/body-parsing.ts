@@ -4,6 +4,7 @@ import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
 import { parseExactJson } from '../lib/exact-json.ts';
+import { problem } from '../problem.ts';
 
 /** Maximum size of a body after decompression (bytes). Larger ones are answered with 413. */
 export const maxBodyBytes = 64 * 1024;
@@ -110,24 +111,23 @@ function refusalOf(text: string): AppError | null {
     const character = text.charCodeAt(at);
     if (character === quote) {
       const end = endOfString(text, at);
-      if (end - at > maxTextLength) return tooMany(maxTextLength, 'characters in a text');
+      if (end - at > maxTextLength) return tooMany('bodyTextLong', maxTextLength);
       at = end;
     } else if (character === openBrace || character === openBracket) {
       depth += 1;
       values += 1;
-      if (depth > maxDepth)
-        return new AppError('malformed_json', { message: `The body is nested deeper than ${maxDepth}.` });
+      if (depth > maxDepth) return new AppError('malformed_json', { message: problem('bodyDeep', { max: maxDepth }) });
     } else if (character === closeBrace || character === closeBracket) depth -= 1;
     else if (character === comma) values += 1;
     else if (character === colon) members += 1;
-    if (values > maxValues) return tooMany(maxValues, 'values');
-    if (members > maxMembers) return tooMany(maxMembers, 'members');
+    if (values > maxValues) return tooMany('bodyValues', maxValues);
+    if (members > maxMembers) return tooMany('bodyMembers', maxMembers);
   }
   return null;
 }
 
-const tooMany = (most: number, what: string): AppError =>
-  new AppError('body_too_large', { message: `A body may have at most ${most} ${what}.` });
+const tooMany = (key: 'bodyTextLong' | 'bodyValues' | 'bodyMembers', max: number): AppError =>
+  new AppError('body_too_large', { message: problem(key, { max }) });
 
 const [quote, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [...'",:{}[]'].map((character) =>
   character.charCodeAt(0),

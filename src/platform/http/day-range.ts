@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { dayMs } from '../lib/time.ts';
+import { type Problem, problem } from '../problem.ts';
 
 /** First and last day, such as `2026-11-21`. */
 export type DayRange = { from: string; to: string };
@@ -11,15 +12,14 @@ export type DayRangeParameters = { from?: string | undefined; to?: string | unde
  */
 export function readDayRange(parameters: DayRangeParameters, yesterday: string, maxDays: number): DayRange {
   for (const name of ['from', 'to'] as const) {
-    if (parameters[name] !== undefined && !isDay(parameters[name]))
-      throw invalid(name, 'must be a day such as 2026-11-21');
+    if (parameters[name] !== undefined && !isDay(parameters[name])) throw invalid(name, problem('aDay'));
   }
   const to =
     parameters.to ?? (parameters.from !== undefined && parameters.from > yesterday ? parameters.from : yesterday);
   const from = parameters.from ?? to;
-  if (to < from) throw invalid('to', 'must not be before from');
+  if (to < from) throw invalid('to', problem('beforeFrom'));
   const days = (Date.parse(to) - Date.parse(from)) / dayMs + 1;
-  if (days > maxDays) throw invalid('from', `the range must have at most ${maxDays} days here`);
+  if (days > maxDays) throw invalid('from', problem('daysAtMost', { max: maxDays }));
   return { from, to };
 }
 
@@ -30,5 +30,5 @@ export function isDay(value: string): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value);
 }
 
-const invalid = (parameter: string, message: string): AppError =>
+const invalid = (parameter: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${parameter}`, message }] });

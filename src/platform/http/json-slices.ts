@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { byteOrderMark } from '../lib/csv.ts';
 import { parseExactJson } from '../lib/exact-json.ts';
 import { createPacer, runInSlices } from '../lib/slices.ts';
+import { type Problem, problem } from '../problem.ts';
 
 /** Limits of a body that is read in slices. */
 export type SliceLimits = {
@@ -9,8 +10,8 @@ export type SliceLimits = {
   rows: number;
   /** Maximum size of a row or another member, by the member's name (bytes). */
   rowBytes: (name: string) => number;
-  /** Advice for larger bodies: the end of the error message. */
-  otherwise: string;
+  /** Advice for larger bodies. */
+  otherwise: Problem;
 };
 
 /** Maximum number of top-level members, of values and members of a row, and of nesting levels. */
@@ -71,11 +72,13 @@ const withoutMark = (body: Buffer): Buffer =>
 /** Editors and shells on Windows write it before UTF-8. */
 const markBytes = Buffer.from(byteOrderMark);
 
-const malformed = (message?: string): AppError =>
+const malformed = (message?: Problem): AppError =>
   new AppError('malformed_json', message === undefined ? {} : { message });
 
-const tooLarge = (what: string, { otherwise }: SliceLimits): AppError =>
-  new AppError('body_too_large', { message: `${what}; ${otherwise}.` });
+type SliceLimit = 'callRows' | 'rowBytes' | 'rowValues' | 'rowMembers';
+
+const tooLarge = (key: SliceLimit, max: number, { otherwise }: SliceLimits): AppError =>
+  new AppError('body_too_large', { message: problem(key, { max, advice: otherwise }) });
 
 function parse(bytes: Buffer, { start, end }: Span): unknown {
   try {
@@ -105,7 +108,7 @@ function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows:
     if ((yield* skipSpace(bytes, end)) !== bytes.length) throw malformed();
     return { rows: spans };
   }
-  if (bytes[start] !== openBrace) throw malformed('The body must be an object.');
+  if (bytes[start] !== openBrace) throw malformed(problem('bodyNoObject'));
   const members: Member[] = [];
   let rows = 0;
   let at = yield* skipSpace(bytes, start + 1);
@@ -125,7 +128,7 @@ function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows:
       at = yield* endOfValue(bytes, valueAt, { limits, name });
       members.push({ name, value: { start: valueAt, end: at } });
     }
-    if (members.length > maxTopMembers) throw malformed(`The body has at most ${maxTopMembers} members.`);
+    if (members.length > maxTopMembers) throw malformed(problem('bodyMembers', { max: maxTopMembers }));
     at = yield* nextOf(bytes, at, closeBrace);
   }
   if ((yield* skipSpace(bytes, at + 1)) !== bytes.length) throw malformed();
@@ -145,7 +148,7 @@ function* splitList(
   while (bytes[at] !== closeBracket) {
     const end = yield* endOfValue(bytes, at, place);
     const { limits } = place;
-    if (earlierRows + spans.length === limits.rows) throw tooLarge(`A call takes at most ${limits.rows} rows`, limits);
+    if (earlierRows + spans.length === limits.rows) throw tooLarge('callRows', limits.rows, limits);
     spans.push({ start: at, end });
     if (spans.length % 1000 === 0) yield;
     at = yield* nextOf(bytes, end, closeBracket);
@@ -175,7 +178,7 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
 /** Index after a value. Invalid JSON may end anywhere; parsing rejects it later. */
 function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
   const most = limits.rowBytes(name);
-  const tooLong = (): AppError => tooLarge(`A row may have at most ${most} bytes`, limits);
+  const tooLong = (): AppError => tooLarge('rowBytes', most, limits);
   let depth = 0;
   let values = 0;
   let members = 0;
@@ -190,7 +193,7 @@ function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Gen
     } else if (byte === openBrace || byte === openBracket) {
       depth += 1;
       values += 1;
-      if (depth > maxDepth) throw malformed(`The body is nested deeper than ${maxDepth}.`);
+      if (depth > maxDepth) throw malformed(problem('bodyDeep', { max: maxDepth }));
     } else if (byte === closeBrace || byte === closeBracket) {
       if (depth === 0) return at;
       depth -= 1;
@@ -200,8 +203,8 @@ function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Gen
       values += 1;
     } else if (byte === colon) members += 1;
     else if (depth === 0 && isSpace(byte)) return at;
-    if (values > maxValues) throw tooLarge(`A row may have at most ${maxValues} values`, limits);
-    if (members > maxMembers) throw tooLarge(`A row may have at most ${maxMembers} members`, limits);
+    if (values > maxValues) throw tooLarge('rowValues', maxValues, limits);
+    if (members > maxMembers) throw tooLarge('rowMembers', maxMembers, limits);
     if (at - seenAt >= sliceBytes) {
       seenAt = at;
       yield;

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { type Net, within } from '../../config/nets.ts';
 import { AppError } from '../errors.ts';
+import { problem } from '../problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,12 +36,12 @@ export type RestrictedRequest = Pick<FastifyRequest, 'ip' | 'method' | 'routeOpt
 /** Returns why a restricted key may not make a call, or null. */
 export function refusalOf({ readOnly, nets, resources }: KeyRestrictions, request: RestrictedRequest): AppError | null {
   if (nets !== null && !isAdmitted(request.ip, nets))
-    return new AppError('permission_denied', { message: 'The key may not be used from this address.' });
+    return new AppError('permission_denied', { message: problem('keyAddress') });
   if (readOnly && effectOf(request) === 'write')
-    return new AppError('permission_denied', { message: 'The key may only read.' });
+    return new AppError('permission_denied', { message: problem('keyReadsOnly') });
   if (resources !== null && request.routeOptions.config.keepsToResources !== true)
     return new AppError('permission_denied', {
-      message: 'The key is limited to some campaigns or placements, and this call goes beyond them.',
+      message: problem('keyBeyond'),
     });
   return null;
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { createPacer } from '../lib/slices.ts';
+import type { Problem } from '../problem.ts';
 
 /**
  * Reads a whole body. Its pieces are joined in slices: allocating 30 MB takes 150 ms on systems with slow memory
@@ -9,7 +10,7 @@ import { createPacer } from '../lib/slices.ts';
  */
 export async function readBytes(
   payload: AsyncIterable<Buffer>,
-  { maxBytes, tooLarge }: { maxBytes: number; tooLarge?: string },
+  { maxBytes, tooLarge }: { maxBytes: number; tooLarge?: Problem },
 ): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;

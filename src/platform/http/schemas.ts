@@ -1,4 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
+import type { Problem } from '../problem.ts';
 
 /** Schema of an error response (docs/reference/access-and-errors.md#errors), documented for every route. */
 export const errorSchema = Type.Object(
@@ -13,6 +14,9 @@ export const errorSchema = Type.Object(
   },
   { $id: 'Error', description: 'Body of every error response.' },
 );
+
+/** Schema of a text that is a problem until it is answered. */
+export const problemText = Type.Unsafe<Problem | string>(Type.String());
 
 /** Error responses of a route by status, for its `response` schema. */
 export const errorAnswers = (...statuses: number[]): Record<number, TSchema> =>

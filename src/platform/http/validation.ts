@@ -3,6 +3,7 @@ import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import type { TSchema } from '@sinclair/typebox';
 import type { FastifySchemaValidationError } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
+import { type Problem, problem } from '../problem.ts';
 import { describedAs } from './schemas.ts';
 
 /**
@@ -54,10 +55,10 @@ export const lazyValidators: typeof buildValidatorCompiler = (externalSchemas, o
 };
 
 /** Creates the error for an invalid value. `path` is its position in the part of the request. */
-export type Problem = (path?: string) => AppError;
+export type InvalidPart = (path?: string) => AppError;
 
 /** Creates a validator for a part of a request, compiled on first use. It returns null for a valid value. */
-export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): (value: unknown) => Problem | null {
+export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): (value: unknown) => InvalidPart | null {
   const isValid = lazyValidators({}, { customOptions: validatorOptions })({ schema });
   return (value) => {
     if (isValid(value)) return null;
@@ -80,25 +81,81 @@ export function detailsOf(errors: readonly FastifySchemaValidationError[], part:
   ];
 }
 
-function detailOf({ instancePath, params, message }: FastifySchemaValidationError, prefix: string): ErrorDetail {
+function detailOf(error: FastifySchemaValidationError, prefix: string): ErrorDetail {
+  const { instancePath, params } = error;
   const { missingProperty, additionalProperty } = params as { missingProperty?: string; additionalProperty?: string };
   const name = missingProperty ?? additionalProperty;
-  const problem = additionalProperty === undefined ? message : 'is not a known field';
-  return {
-    path: `${prefix}${instancePath}${name === undefined ? '' : `/${name}`}` || '/',
-    message: problem ?? 'is invalid',
-  };
+  return { path: `${prefix}${instancePath}${name === undefined ? '' : `/${name}`}` || '/', message: problemOf(error) };
 }
 
-/** Message for a value that matches none of several alternatives. It names all of them. */
-function choicesOf(errors: readonly FastifySchemaValidationError[], path: string): string {
+const typeProblems = {
+  string: problem('isText'),
+  number: problem('isNumber'),
+  integer: problem('isInteger'),
+  boolean: problem('isBoolean'),
+  object: problem('isObject'),
+  array: problem('isList'),
+  null: problem('isNull'),
+};
+
+/** Problem of a value that breaks one rule of its schema. */
+function problemOf({ keyword, params }: FastifySchemaValidationError): Problem {
+  const { type, limit: ofRule, comparison, pattern, allowedValue, allowedValues } = params as RuleParameters;
+  const limit = ofRule ?? 0;
+  switch (keyword) {
+    case 'required':
+      return problem('isRequired');
+    case 'additionalProperties':
+      return problem('unknownHere');
+    case 'type':
+      return typeProblems[[type].flat()[0] as keyof typeof typeProblems] ?? problem('isInvalid');
+    case 'const':
+      return problem('isValue', { value: JSON.stringify(allowedValue) });
+    case 'enum':
+      return problem('oneOf', { choices: (allowedValues ?? []).join(', ') });
+    case 'minLength':
+      return problem('tooShort', { min: limit });
+    case 'maxLength':
+      return problem('textAtMost', { max: limit });
+    case 'pattern':
+      return problem('pattern', { pattern: pattern ?? '' });
+    case 'minItems':
+      return problem('minItems', { min: limit });
+    case 'maxItems':
+      return problem('maxItems', { max: limit });
+    case 'uniqueItems':
+      return problem('unique');
+    case 'minimum':
+    case 'exclusiveMinimum':
+      return comparison === '>' ? problem('moreThan', { min: limit }) : problem('atLeast', { min: limit });
+    case 'maximum':
+    case 'exclusiveMaximum':
+      return comparison === '<' ? problem('lessThan', { max: limit }) : problem('atMost', { max: limit });
+    default:
+      return problem('isInvalid');
+  }
+}
+
+type RuleParameters = {
+  type?: string | string[];
+  limit?: number;
+  comparison?: string;
+  pattern?: string;
+  allowedValue?: unknown;
+  allowedValues?: unknown[];
+};
+
+/** Problem of a value that matches none of several alternatives. It names all of them. */
+function choicesOf(errors: readonly FastifySchemaValidationError[], path: string): Problem {
   const shapes = errors.filter(({ instancePath, keyword }) => instancePath === path && keyword !== 'anyOf');
   const values = shapes.filter(({ keyword }) => keyword === 'const').map(({ params }) => params.allowedValue);
   const kinds = new Set(values.map((value) => typeof value as string));
   const others = shapes.filter(
     ({ keyword, params }) => keyword !== 'const' && !(keyword === 'type' && kinds.has(params.type as string)),
   );
-  const allowed = values.map((value) => `be ${JSON.stringify(value)}`);
-  const rules = others.map(({ message = 'be valid' }) => message.replace(/^must /, ''));
-  return `must ${[...new Set([...allowed, ...rules])].join(', or ')}`;
+  const problems = others.map(problemOf);
+  const choices = values.map((value) => JSON.stringify(value)).join(', ');
+  if (values.length > 0)
+    problems.unshift(values.length > 1 ? problem('oneOf', { choices }) : problem('isValue', { value: choices }));
+  return problems.reduce((first, second) => problem('either', { first, second }));
 }

@@ -2,7 +2,7 @@ import { IntlMessageFormat } from 'intl-messageformat';
 import { type Html, html, type Value } from '../http/html.ts';
 import { en, type Messages } from './en.ts';
 import { languages } from './languages.ts';
-import { pseudoLocale, reader } from './reader.ts';
+import { pseudoLocale, type Reader, reader } from './reader.ts';
 
 type PathIn<Tree> = {
   [Name in keyof Tree & string]: Tree[Name] extends string ? Name : `${Name}.${PathIn<Tree[Name]>}`;
@@ -32,20 +32,23 @@ const textsByLanguage: ReadonlyMap<string, ReadonlyMap<string, string>> = new Ma
   Object.entries(languages).map(([language, { texts }]) => [language, new Map(listTexts(texts))]),
 );
 
-/** Returns the text in the reader's language, or in English if it is missing. */
-function textOf(key: MessageKey): string {
-  const text = textsByLanguage.get(reader().language)?.get(key) ?? textsByLanguage.get('en')?.get(key);
+/** Whether there is a message with this key. Stored keys may be those of another release. */
+export const isMessage = (key: MessageKey): boolean => textsByLanguage.get('en')?.has(key) === true;
+
+/** Returns the text in a language, or in English if it is missing. */
+function textOf(key: MessageKey, { language }: Reader): string {
+  const text = textsByLanguage.get(language)?.get(key) ?? textsByLanguage.get('en')?.get(key);
   if (text === undefined) throw new Error(`no message ${key}`);
   return text;
 }
 
 /** Messages are parsed once, because parsing takes about 20 times as long as formatting. */
-function formatOf(key: MessageKey, ignoreTag: boolean): IntlMessageFormat {
-  const { locale } = reader();
+function formatOf(key: MessageKey, ignoreTag: boolean, forReader: Reader): IntlMessageFormat {
+  const { locale } = forReader;
   const id = `${locale} ${ignoreTag} ${key}`;
   let format = compiled.get(id);
   if (format === undefined) {
-    format = new IntlMessageFormat(textOf(key), locale, undefined, { ignoreTag });
+    format = new IntlMessageFormat(textOf(key, forReader), locale, undefined, { ignoreTag });
     if (compiled.size >= maxCompiled) compiled.clear();
     compiled.set(id, format);
   }
@@ -56,16 +59,26 @@ function formatOf(key: MessageKey, ignoreTag: boolean): IntlMessageFormat {
  * Returns a message in the reader's language (`reader.ts`) as plain text.
  * @throws Error for a missing argument
  */
-export function t(key: MessageKey, values?: Arguments): string {
-  const isPlain = values === undefined && !/['{]/.test(textOf(key));
-  const text = isPlain ? textOf(key) : String(formatOf(key, true).format(values));
-  return marked(text);
+export const t = (key: MessageKey, values?: Arguments): string => marked(formatted(key, values, reader()));
+
+const english: Reader = { language: 'en', locale: languages.en.locale };
+
+/** Returns a message in English as plain text, whoever reads the response: for the API, logs and the command line. */
+export const inEnglish = (key: MessageKey, values?: Arguments): string => formatted(key, values, english);
+
+function formatted(key: MessageKey, values: Arguments | undefined, forReader: Reader): string {
+  const text = textOf(key, forReader);
+  const isPlain = values === undefined && !/['{]/.test(text);
+  return isPlain ? text : String(formatOf(key, true, forReader).format(values));
 }
 
 /** Messages of the dashboard's scripts in the reader's language, with their placeholders. */
 export const browserTexts = (): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    Object.keys(en.browser).map((name) => [name, marked(textOf(`browser.${name as keyof Messages['browser']}`))]),
+    Object.keys(en.browser).map((name) => [
+      name,
+      marked(textOf(`browser.${name as keyof Messages['browser']}`, reader())),
+    ]),
   );
 
 const tags = {
@@ -79,8 +92,8 @@ export function tHtml(key: MessageKey, values: HtmlArguments = {}): Html {
     name,
     typeof value === 'function' ? (parts: readonly Value[]) => value(joined(parts)) : value,
   ]);
-  const formatted = formatOf(key, false).format<Html>(Object.fromEntries(formatters)) as Value | readonly Value[];
-  const text = joined(Array.isArray(formatted) ? formatted : [formatted as Value]);
+  const parts = formatOf(key, false, reader()).format<Html>(Object.fromEntries(formatters)) as Value | readonly Value[];
+  const text = joined(Array.isArray(parts) ? parts : [parts as Value]);
   return isPseudo() ? html`⟦${text}⟧` : text;
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { Problem } from '../problem.ts';
 
 export type LimiterOptions = {
   /** Maximum number of concurrent tasks. */
@@ -12,7 +13,7 @@ export type LimiterOptions = {
   /** Maximum waiting time, after which a task is rejected as well (milliseconds). Default: no limit. */
   maxWaitMs?: number;
   /** Message of a rejection. */
-  message: string;
+  message: Problem;
 };
 
 export type WorkOptions = {

@@ -1,8 +1,9 @@
+import { type Problem, problem } from '../problem.ts';
 import { editDistance } from './edit-distance.ts';
 import { parseUrlTemplate } from './url-template.ts';
 
 /** Warning about a URL, in the format of the API. */
-type UrlWarning = { path: string; message: string };
+type UrlWarning = { path: string; message: Problem };
 
 export type MacroRules = {
   /** Macros that are filled in this URL. If empty, the URL is used as stored. */
@@ -59,16 +60,16 @@ const synonyms: Readonly<Record<string, string>> = {
 export function warnOfMacros(path: string, url: unknown, rules: MacroRules): UrlWarning[] {
   const template = typeof url === 'string' ? parseUrlTemplate(url) : null;
   if (template === null) return [];
-  const messages = new Set<string>();
+  const messages = new Map<string, Problem>();
   for (const match of `${template.path}${template.tail}`.matchAll(spellings)) {
     if (messages.size === maxWarnings) break;
     const message = problemOf(match, rules);
-    if (message !== null) messages.add(message);
+    if (message !== null) messages.set(match[0], message);
   }
-  return [...messages].map((message) => ({ path, message }));
+  return [...messages.values()].map((message) => ({ path, message }));
 }
 
-function problemOf(match: RegExpMatchArray, { names, others }: MacroRules): string | null {
+function problemOf(match: RegExpMatchArray, { names, others }: MacroRules): Problem | null {
   const [text] = match;
   const at = match.slice(1).findIndex((group) => group !== undefined);
   const name = match[at + 1] ?? '';
@@ -76,24 +77,24 @@ function problemOf(match: RegExpMatchArray, { names, others }: MacroRules): stri
   if (isMacro && names.includes(name)) return null;
   const nearest = nearestMacro(name, names);
   if (nearest === null && at >= certain.length) return null;
-  if (names.length === 0) return `${text} is sent as it is: this URL has no macros`;
+  if (names.length === 0) return problem('macroInPlainUrl', { macro: text });
   const suggestion = nearest ?? (others === 'custom' ? name : null);
   if (suggestion === null) return listMacros(text, names.map(asMacro).join(', '), { isMacro, others });
   const macro = asMacro(suggestion);
   if (macro === text) return null;
-  if (!isMacro) return `${text} is not written as a macro; did you mean ${macro}?`;
+  if (!isMacro) return problem('macroSpelling', { macro: text, meant: macro });
   return others === 'sent'
-    ? `${text} is not a macro and is sent as it is; did you mean ${macro}?`
-    : `${text} is not a macro and becomes empty; did you mean ${macro}?`;
+    ? problem('macroSent', { macro: text, meant: macro })
+    : problem('macroEmptied', { macro: text, meant: macro });
 }
 
 type Fault = { isMacro: boolean; others: MacroRules['others'] };
 
-function listMacros(text: string, list: string, { isMacro, others }: Fault): string {
-  if (!isMacro) return `${text} is not written as a macro; there are ${list}`;
+function listMacros(text: string, list: string, { isMacro, others }: Fault): Problem {
+  if (!isMacro) return problem('macroSpellingList', { macro: text, names: list });
   return others === 'sent'
-    ? `${text} is not a macro and is sent as it is; there are ${list}`
-    : `${text} is not a macro and becomes empty; there are ${list}`;
+    ? problem('macroSentList', { macro: text, names: list })
+    : problem('macroEmptiedList', { macro: text, names: list });
 }
 
 const asMacro = (name: string): string => `{${name}}`;

@@ -1,3 +1,4 @@
+import { type Problem, problem } from '../problem.ts';
 import { editDistance } from './edit-distance.ts';
 
 /**
@@ -154,9 +155,7 @@ export function namesInstead(zone: string): string | null {
 }
 
 /** Warns about a stored time zone that is no longer supported, with suggestions. */
-export function warnOfZone(path: string, zone: string | undefined): { path: string; message: string }[] {
+export function warnOfZone(path: string, zone: string | undefined): { path: string; message: Problem }[] {
   const instead = zone === undefined ? null : namesInstead(zone);
-  return instead === null
-    ? []
-    : [{ path, message: `${zone} is read differently by different programs; choose another name, such as ${instead}` }];
+  return instead === null ? [] : [{ path, message: problem('zoneAmbiguous', { zone: String(zone), names: instead }) }];
 }

@@ -5,8 +5,8 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
+import { wordProblem } from '../../platform/problem.ts';
 import { type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
-import { apiText } from '../../shell/api-text.ts';
 import { actionButton, badge, card, emptyState, pager, saveForm, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
 import { count, moment, momentOr } from '../../shell/format.ts';
@@ -116,7 +116,7 @@ function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Ty
   } catch (err) {
     const [unreadable] = err instanceof AppError ? (err.details ?? []) : [];
     if (unreadable === undefined) throw err;
-    return apiText(unreadable.message);
+    return wordProblem(unreadable.message);
   }
 }
 

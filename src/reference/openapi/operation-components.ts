@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { errorCatalogue } from '../../platform/errors.ts';
+import { errorStatuses } from '../../platform/errors.ts';
 
 export type Node = Record<string, unknown>;
 
@@ -58,7 +58,7 @@ export function nameAnswers(paths: Record<string, Node>): Node {
 
 /** Description such as `Not Found: not_found, …`. */
 function describeError(status: string): string {
-  const codes = Object.entries(errorCatalogue).filter(([, error]) => error.status === Number(status));
+  const codes = Object.entries(errorStatuses).filter(([, codeStatus]) => codeStatus === Number(status));
   return `${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
 }
 

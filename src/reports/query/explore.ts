@@ -1,5 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
+import { problem } from '../../platform/problem.ts';
 import { type ConvertedTotal, readConvertedTotal } from '../converted.ts';
 import {
   addMoney,
@@ -177,8 +178,7 @@ async function readGroups(
   const money = query.metrics.some(isMoney) ? await readMoney(executor, query, parts) : noMoney;
   const paid = (isBefore: 0 | 1): Line[] => addMoneyLines(linesOf(isBefore), money[isBefore]);
   const groups = compare(paid(0), isCompared ? paid(1) : null);
-  if (groups.length > maxGroups)
-    throw tooLarge(`There are more than ${maxGroups} values. Ask for fewer days, or filter.`);
+  if (groups.length > maxGroups) throw tooLarge(problem('tooManyValues', { max: maxGroups }));
   return groups;
 }
 

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 export type ReadOptions = {
   /** Whether to read rollups rather than raw rows. */
@@ -35,9 +36,8 @@ export const readConsistently = <T>(
     await executor.query(settingsSql(options));
     return cancelOnAbort(pool, executor, options.signal, () => work(executor));
   }).catch((err: unknown) => {
-    if (options.signal?.aborted) throw new AppError('unavailable', { message: 'The client has disconnected.' });
-    if ((err as { code?: unknown }).code === queryCanceled)
-      throw tooLarge('The report takes too long. Ask for fewer days or dimensions.');
+    if (options.signal?.aborted) throw new AppError('unavailable');
+    if ((err as { code?: unknown }).code === queryCanceled) throw tooLarge(problem('reportSlow'));
     throw err;
   });
 
@@ -66,4 +66,4 @@ async function cancelOnAbort<T>(
   }
 }
 
-export const tooLarge = (message: string): AppError => new AppError('report_too_large', { message });
+export const tooLarge = (message: Problem): AppError => new AppError('report_too_large', { message });

@@ -8,6 +8,7 @@ import { noNul } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import { namesInstead } from '../../platform/lib/zone-names.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
 import { viewNames } from '../view.ts';
 import { unknownValue } from './source.ts';
@@ -69,7 +70,7 @@ export const maxDaysByHour = 31;
 const maxGroups = 4;
 /** Maximum number of filters by custom attributes. */
 const maxCustomFilters = 10;
-const twice = 'names a dimension twice';
+const twice = problem('dimensionTwice');
 
 export const isDimension = (name: string): name is DimensionName =>
   dimensionNames.some((dimension) => dimension === name);
@@ -80,7 +81,7 @@ const prefix = 'custom.';
 /** Columns of every row. A custom attribute with such a name keeps its prefix. */
 const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
-const invalid = (path: string, message: string): AppError =>
+const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
 /** Returns the calendar day before today, because days with a clock change have another length. */
@@ -106,7 +107,7 @@ export async function readActivity(
   const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
   const timeZone = parameters.timezone || publisher.timeZone;
   const instead = parameters.timezone ? namesInstead(parameters.timezone) : null;
-  if (instead !== null) throw invalid('timezone', `is not a time zone (IANA name, such as ${instead})`);
+  if (instead !== null) throw invalid('timezone', problem('timeZone', { names: instead }));
   const days = { from: parameters.from ?? parameters.start_date, to: parameters.to ?? parameters.end_date };
   const range = readDayRange(days, yesterdayIn(timeZone, nowMs), mostDays);
   const names = readNames(parameters.group_by ?? '');
@@ -116,13 +117,13 @@ export async function readActivity(
     const key = await customKeyOf(name, hasKey);
     if (key === null)
       throw new AppError('unknown_group_by', {
-        details: [{ path: '/group_by', message: `has "${name.slice(0, 64)}", which is not a dimension` }],
+        details: [{ path: '/group_by', message: problem('noDimension', { name: name.slice(0, 64) }) }],
       });
     if (keys.has(key)) throw invalid('group_by', twice);
     keys.add(key);
   }
   const [groupKey = null] = keys;
-  if (keys.size > 1) throw invalid('group_by', 'at most one custom attribute can be grouped by');
+  if (keys.size > 1) throw invalid('group_by', problem('oneAttribute'));
   const { customKey, customValues, otherCustom } = readCustomFilters(parameters, groupKey);
   return {
     names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
@@ -173,12 +174,12 @@ function readCustomFilters(parameters: ActivityParameters, groupKey: string | nu
   for (const [name, value] of Object.entries(parameters)) {
     if (reserved.has(name) || value === undefined) continue;
     const key = name.startsWith(prefix) ? name.slice(prefix.length) : name;
-    if (!keyPattern.test(key)) throw invalid(name.slice(0, 64), 'is not a parameter of this report');
+    if (!keyPattern.test(key)) throw invalid(name.slice(0, 64), problem('unknownParameter'));
     const values = splitList(value);
     if (values.length > 0) byKey.set(key, [...(byKey.get(key) ?? []), ...values]);
   }
   if (byKey.size > maxCustomFilters)
-    throw invalid('group_by', `must have at most ${maxCustomFilters} filters by custom attributes`);
+    throw invalid('group_by', problem('maxAttributeFilters', { max: maxCustomFilters }));
   const customKey = groupKey ?? [...byKey.keys()][0] ?? null;
   const customValues = customKey === null ? null : (byKey.get(customKey) ?? null);
   const others = [...byKey].filter(([key]) => key !== customKey);
@@ -187,7 +188,7 @@ function readCustomFilters(parameters: ActivityParameters, groupKey: string | nu
 
 function readNames(groupBy: string): string[] {
   const names = splitList(groupBy).filter((name) => name !== 'date');
-  if (names.length > maxGroups) throw invalid('group_by', `must have at most ${maxGroups} dimensions`);
+  if (names.length > maxGroups) throw invalid('group_by', problem('maxDimensions', { max: maxGroups }));
   if (new Set(names).size !== names.length) throw invalid('group_by', twice);
   return names;
 }
@@ -205,7 +206,7 @@ function readFilters(parameters: ActivityParameters): ActivityQuery['filters'] {
     if (values.length === 0) continue;
     filters[name] = values.map((value) => {
       const read = filterValue(name, value);
-      if (read === null) throw invalid(name, 'must be a list of ids');
+      if (read === null) throw invalid(name, problem('idList'));
       return read;
     });
   }
@@ -225,8 +226,8 @@ function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters'
     const values: readonly unknown[] = filters[name as DimensionName] ?? [];
     if (values.some((value) => !(own as ReadonlySet<unknown>).has(value)))
       throw new AppError('permission_denied', {
-        message: 'The key is limited to other campaigns or placements.',
-        details: [{ path: `/${name}`, message: 'is none of the key’s' }],
+        message: problem('keyOfOtherResources'),
+        details: [{ path: `/${name}`, message: problem('noneOfKey') }],
       });
     if (values.length === 0) allowed[name as DimensionName] = [...own];
   }

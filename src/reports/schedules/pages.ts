@@ -5,7 +5,7 @@ import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { Mailer } from '../../platform/mailer.ts';
-import { apiText } from '../../shell/api-text.ts';
+import { readProblem, wordProblem } from '../../platform/problem.ts';
 import { actionButton, badge, card, linkButton, saveForm, table } from '../../shell/components.ts';
 import { type Fields, hasRole, keyIn } from '../../shell/context.ts';
 import { momentOr } from '../../shell/format.ts';
@@ -105,7 +105,7 @@ function scheduleTable(
     momentOr(publisher, schedule.sentAt),
     schedule.error === null
       ? badge(t('alerts.works'), 'good')
-      : badge(t('alerts.failed', { error: apiText(schedule.error) }), 'bad'),
+      : badge(t('alerts.failed', { error: wordProblem(readProblem(schedule.error)) }), 'bad'),
     mayStop(schedule)
       ? actionButton(context, {
           to: path(`/reports/saved/schedules/${schedule.id}/stop`),

@@ -1,5 +1,6 @@
 import { mayOpen } from '../../accounts/memberships.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { type Problem, storedProblem } from '../../platform/problem.ts';
 import type { Period } from './due.ts';
 
 /** Recipient of a saved report. `email` null: a channel. */
@@ -137,7 +138,7 @@ const maxAttempts = 6;
 export async function settleDue(
   executor: Executor,
   { id, attempts, dueAt }: DueSchedule,
-  { error, nextDueMs, nowMs }: { error: string | null; nextDueMs: number; nowMs: number },
+  { error, nextDueMs, nowMs }: { error: Problem | null; nextDueMs: number; nowMs: number },
 ): Promise<void> {
   const isDone = error === null || attempts >= maxAttempts;
   await executor.query(
@@ -145,6 +146,6 @@ export async function settleDue(
       due_at = case when $6 then $7 else due_at end, attempts = case when $6 then 0 else attempts end,
       next_attempt_at = case when $6 then $7 else next_attempt_at end
     where id = $1 and attempts = $2 and due_at = $3`,
-    [id, attempts, dueAt, error, new Date(nowMs), isDone, new Date(nextDueMs)],
+    [id, attempts, dueAt, error && storedProblem(error), new Date(nowMs), isDone, new Date(nextDueMs)],
   );
 }

@@ -4,6 +4,7 @@ import { isReaderLanguage } from '../../platform/i18n/languages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
 import type { Mailer } from '../../platform/mailer.ts';
+import { Problem, problem } from '../../platform/problem.ts';
 import { moneyFormat } from '../../shell/format.ts';
 import type { ChatChannels } from '../chat-channels.ts';
 import { convertedText } from '../metric-tiles.ts';
@@ -40,36 +41,36 @@ export async function sendDueReports(deps: SendDeps): Promise<number> {
 }
 
 /** @returns why it was not sent, without addresses, or null on success */
-async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | null> {
+async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem | null> {
   const { mailer, chatChannels } = deps;
   const { channelId, email, publisherId } = schedule;
-  if (channelId === null && email === null) return 'the user has no access any more';
-  if (channelId === null && mailer === null) return 'no mail server is set';
-  const sent = await reportOf(deps, schedule).catch(() => 'the report could not be read');
-  if (typeof sent === 'string') return sent;
+  if (channelId === null && email === null) return problem('userWithoutAccess');
+  if (channelId === null && mailer === null) return problem('noMailServer');
+  const sent = await reportOf(deps, schedule).catch(() => problem('reportUnreadable'));
+  if (sent instanceof Problem) return sent;
   if (channelId !== null) return (await chatChannels?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
   // If a process ends between sending and recording it, the message is sent again with the same id.
   const messageId = `<report-${schedule.id}-${schedule.dueAt.getTime()}@${new URL(deps.config.publicUrl).hostname}>`;
   return (mailer as NonNullable<typeof mailer>).send({ to: email as string, messageId, ...mailOf(sent) }).then(
     () => null,
-    () => 'the mail server did not take it',
+    () => problem('mailRefused'),
   );
 }
 
 /**
- * Returns the report with its answer for the day when it was due, however late it is sent, or a text that says why
+ * Returns the report with its answer for the day when it was due, however late it is sent, or the reason why
  * there is none.
  */
-async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | string> {
+async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | Problem> {
   const { publisherId, reportId, name, query, dueAt } = schedule;
   const { catalog, reports, config, now } = deps;
   const publisher = catalog.current().publishers.get(publisherId);
-  if (publisher === undefined) return 'the publisher is not known yet';
+  if (publisher === undefined) return problem('publisherUnknown');
   const names = namesOf(catalog.current(), publisher);
   const state = readQuery(query);
   const nowMs = Math.min(now(), periodOf('day', publisher.timeZone, dueAt.getTime()).endMs - 1);
   const answer = await answerOf(reports, { state, publisher, names, nowMs }, undefined);
-  if ('text' in answer) return answer.text;
+  if ('text' in answer) return problem('verbatim', { text: answer.text });
   const pages = `${config.publicUrl}/dashboard/p/${publisherId}/reports`;
   return {
     publisher: publisher.name,

@@ -4,6 +4,7 @@ import { checkValue } from '../../management/schema-errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
+import { wordProblem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { badge, type Cell, card, notice, saveForm, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, formOf } from '../../shell/context.ts';
@@ -34,7 +35,8 @@ async function save(services: Services, context: PublisherContext, fields: Field
   if (errors.length > 0) {
     const fieldErrors = errors.map(({ path: at, message }) => {
       const [, name = '', entry] = at.split('/');
-      return { path: `/${name}`, message: entry === undefined ? message : `${entry}: ${message}` };
+      const text = wordProblem(message);
+      return { path: `/${name}`, message: entry === undefined ? text : `${entry}: ${text}` };
     });
     return sourcesPage(services, context, { typed: typedValues(formOf(context.request)), errors: fieldErrors });
   }

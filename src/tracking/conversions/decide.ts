@@ -4,6 +4,7 @@ import { exchangeMicros, exchangeOn } from '../../platform/exchange-rates.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import { microsToNumber, shareOf, times } from '../../platform/money.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import { isSignedWith } from '../../platform/security/hex-signature.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { Booking } from '../bookings.ts';
@@ -49,7 +50,7 @@ type DecisionContext = {
   openSecret: (sealed: Buffer) => string;
 };
 
-const refused = (code: ErrorCode, message?: string): Decision => ({
+const refused = (code: ErrorCode, message?: Problem): Decision => ({
   outcome: 'refused',
   error: new AppError(code, message === undefined ? {} : { message }),
 });
@@ -67,12 +68,11 @@ export function decide(queued: QueuedReport, click: ConvertedClick | null, conte
     return refused('invalid_signature');
   if (report.isVoid) return decideVoid(queued, click, context);
   const payoutMicros = payoutOf(report, click);
-  if (payoutMicros === null)
-    return refused('invalid_request', 'payout is required: the campaign pays a share of the sale.');
+  if (payoutMicros === null) return refused('invalid_request', problem('payoutOfShare'));
   if (report.givenMicros === null && report.currency !== null && report.currency !== payoutCurrency)
     return refused(
       'invalid_request',
-      `payout is required with the currency ${report.currency}: the campaign pays in ${payoutCurrency}.`,
+      problem('payoutOfCurrency', { reported: report.currency, currency: payoutCurrency }),
     );
   if (conversion !== null)
     return isSame(report, conversion) ? { outcome: 'duplicate', booking: conversion } : conflict(conversion);
@@ -198,5 +198,8 @@ const reportedMicros = ({ givenMicros, payoutMicros, unbilledMicros }: Booking):
 const conflict = (first: Booking): Decision =>
   refused(
     'conversion_conflict',
-    `The transaction is already recorded with ${microsToNumber(reportedMicros(first))} ${givenCurrencyOf(first)}.`,
+    problem('recordedWith', {
+      amount: String(microsToNumber(reportedMicros(first))),
+      currency: givenCurrencyOf(first),
+    }),
   );

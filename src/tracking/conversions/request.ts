@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNumber } from '../../platform/http/schemas.ts';
 import { isCurrency, parseMicros } from '../../platform/money.ts';
+import { problem } from '../../platform/problem.ts';
 
 /** Excludes control characters: PostgreSQL cannot store NUL, and a line break would end a line of the signed text. */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
@@ -88,15 +89,15 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
   const currency = cleanOf('currency').toUpperCase();
   const givenMicros = payout === '' ? null : parseMicros(payout);
   const details: ErrorDetail[] = findMisspelt(sent);
-  if (cleanOf('click_id') === '') details.push({ path: '/click_id', message: 'is required' });
+  if (cleanOf('click_id') === '') details.push({ path: '/click_id', message: problem('isRequired') });
   if (payout !== '' && givenMicros === null)
     details.push({
       path: '/payout',
-      message: 'must be an amount from 0 to 999999999.999999, with at most six decimals',
+      message: problem('amount'),
     });
-  if (!['', '0', 'false', '1', 'true'].includes(voidGiven)) details.push({ path: '/void', message: 'must be 1 or 0' });
-  if (currency !== '' && !isCurrency(currency))
-    details.push({ path: '/currency', message: 'must be a currency code of ISO 4217' });
+  if (!['', '0', 'false', '1', 'true'].includes(voidGiven))
+    details.push({ path: '/void', message: problem('oneOrZero') });
+  if (currency !== '' && !isCurrency(currency)) details.push({ path: '/currency', message: problem('currencyIso') });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return {
     clickId: cleanOf('click_id'),
@@ -138,7 +139,7 @@ function findMisspelt(parameters: Readonly<Record<string, unknown>>): ErrorDetai
   return Object.keys(parameters).flatMap((name) => {
     const intended = meantBy.get(bare(name)) ?? neighbourOf(bare(name));
     if (intended === undefined || intended === name || (parameters[intended] ?? '') !== '') return [];
-    return [{ path: `/${name.slice(0, 64)}`, message: `is not a parameter; did you mean ${intended}?` }];
+    return [{ path: `/${name.slice(0, 64)}`, message: problem('misspeltParameter', { intended }) }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../platform/errors.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 
 /** Headers that an endpoint can't set: those of the transport and of the message, and Perkwire's own. */
 const refused = new Set(
@@ -30,22 +31,22 @@ export function readHeaders(
   stored: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const entries = Object.entries(requested);
-  if (entries.length > maxHeaders) throw invalidHeader('', `must be at most ${maxHeaders}`);
+  if (entries.length > maxHeaders) throw invalidHeader('', problem('maxHeaders', { max: maxHeaders }));
   const headers = new Map<string, string>();
   for (const [name, text] of entries) {
     const lower = name.toLowerCase();
     const value = text ?? (Object.hasOwn(stored, lower) ? stored[lower] : undefined);
-    if (!isAllowedHeader(name)) throw invalidHeader(name, 'is not a header that an endpoint may set');
-    if (headers.has(lower)) throw invalidHeader(name, 'is set twice');
-    if (value === undefined) throw invalidHeader(name, 'has no value yet, so there is none to keep');
+    if (!isAllowedHeader(name)) throw invalidHeader(name, problem('headerRefused'));
+    if (headers.has(lower)) throw invalidHeader(name, problem('headerTwice'));
+    if (value === undefined) throw invalidHeader(name, problem('headerNoValue'));
     if (value.length > maxValueLength || !valuePattern.test(value))
-      throw invalidHeader(name, `must be 1 to ${maxValueLength} visible ASCII characters`);
+      throw invalidHeader(name, problem('headerValue', { max: maxValueLength }));
     headers.set(lower, value);
   }
   return Object.fromEntries(headers);
 }
 
-const invalidHeader = (name: string, message: string): AppError =>
+const invalidHeader = (name: string, message: Problem): AppError =>
   new AppError('invalid_endpoint', {
     details: [{ path: name === '' ? '/headers' : `/headers/${name.toWellFormed().slice(0, 100)}`, message }],
   });

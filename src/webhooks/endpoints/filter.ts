@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type Comparison, type Condition, checkCondition, compare } from '../../catalog/conditions.ts';
 import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../../platform/problem.ts';
 
 /** Whether an endpoint receives an event with this payload (parsed JSON). */
 export type Filter = (payload: unknown) => boolean;
@@ -16,7 +17,7 @@ export function requireUsableFilter(filter: unknown): void {
   const text = JSON.stringify(filter);
   const details =
     text.length > maxFilterLength
-      ? [{ path: '/filter', message: `must be at most ${maxFilterLength} characters long as JSON` }]
+      ? [{ path: '/filter', message: problem('filterLong', { max: maxFilterLength }) }]
       : [...checkCondition(filter, '/filter'), ...findUnreadable(filter, '/filter')];
   if (details.length > 0) throw new AppError('invalid_endpoint', { details });
 }

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import { type Problem, problem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Endpoint, EndpointSettings } from '../endpoint-store.ts';
 import type { EventTypes } from '../events.ts';
@@ -52,13 +53,13 @@ export function readEvents(
   defaultOf: string | null = null,
 ): { events?: readonly string[] } {
   if (names === undefined) return {};
-  const problem = (event: string, index: number): string | null => {
-    if (!eventTypes.has(event)) return `is not an event type; known are ${[...eventTypes.keys()].join(', ')}`;
-    if (names.indexOf(event) !== index) return 'is listed twice';
-    return defaultOf === null || event === defaultOf ? null : `cannot be added: this is the endpoint of ${defaultOf}`;
+  const problemOf = (event: string, index: number): Problem | null => {
+    if (!eventTypes.has(event)) return problem('noEvent', { events: [...eventTypes.keys()].join(', ') });
+    if (names.indexOf(event) !== index) return problem('twice');
+    return defaultOf === null || event === defaultOf ? null : problem('eventNotAdded', { event: defaultOf });
   };
   const details = names.flatMap((event, index) => {
-    const message = problem(event, index);
+    const message = problemOf(event, index);
     return message === null ? [] : [{ path: `/events/${index}`, message }];
   });
   if (details.length > 0) throw new AppError('invalid_endpoint', { details });
@@ -67,11 +68,6 @@ export function readEvents(
 
 function requireUsableSteps(steps: readonly number[]): void {
   const totalS = steps.reduce((sum, step) => sum + step, 0);
-  const message =
-    steps[0] !== 0
-      ? 'must begin with 0: the first attempt is made at once'
-      : totalS > maxRetryS
-        ? 'must be at most 7 days together'
-        : null;
+  const message = steps[0] !== 0 ? problem('stepsBegin') : totalS > maxRetryS ? problem('stepsLong') : null;
   if (message !== null) throw new AppError('invalid_endpoint', { details: [{ path: '/retry_steps_s', message }] });
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Publisher } from '../../catalog/types.ts';
+import { problem } from '../../platform/problem.ts';
 import { buildRequest, type Method } from '../dispatcher/send/request.ts';
 import type { SendResult } from '../dispatcher/send/result.ts';
 import { classify } from '../dispatcher/settle/retry-schedule.ts';
@@ -64,7 +65,10 @@ function outcomeOf(result: SendResult, nowMs: number): TestOutcome {
   const delivered = classify(result, nowMs).outcome === 'delivered';
   const error = delivered
     ? null
-    : { class: status >= 300 && status < 400 ? 'redirect' : 'status', message: `the answer was ${status}` };
+    : {
+        class: status >= 300 && status < 400 ? 'redirect' : 'status',
+        message: String(problem('answerWas', { status })),
+      };
   return {
     delivered,
     status,

@@ -13,6 +13,7 @@ import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { createEventStreams } from '../../platform/http/event-streams.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
+import { problem } from '../../platform/problem.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { addEndpoint } from '../endpoint-changes.ts';
@@ -109,9 +110,8 @@ function createRoute(app: App, deps: ListenDeps): void {
  */
 function requireForwardUrl(text: string, publicUrl: string): void {
   const url = parseUrl(text);
-  if (url === null || !/^https?:\/\/[^\s\0]+$/.test(text) || !text.isWellFormed())
-    throw invalidUrl('must be an absolute URL that begins with http:// or https://');
-  if (url.username !== '' || url.password !== '') throw invalidUrl('must not hold a user name or password');
+  if (url === null || !/^https?:\/\/[^\s\0]+$/.test(text) || !text.isWellFormed()) throw invalidUrl(problem('httpUrl'));
+  if (url.username !== '' || url.password !== '') throw invalidUrl(problem('userInUrl'));
   requireForeign(url, publicUrl);
 }
 

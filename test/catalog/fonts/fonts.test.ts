@@ -76,11 +76,11 @@ describe('a font of a theme', () => {
   });
 
   test.each([
-    ['/closed.woff2', 'must be open to the pages of all sites'],
-    ['/moved.woff2', 'leads to another URL (302); name that one'],
-    ['/large.woff2', 'must be a file of at most 512 kB'],
-    ['/page.woff2', 'must be a woff2 file of one font'],
-    ['/gone.woff2', 'is answered with the status 404'],
+    ['/closed.woff2', 'The font must be available to all sites'],
+    ['/moved.woff2', 'The URL redirects to another one (status 302). Enter that URL.'],
+    ['/large.woff2', 'The file can have at most 512 kB.'],
+    ['/page.woff2', 'The file must be a woff2 file with a single font'],
+    ['/gone.woff2', 'The server of the URL responded with status 404.'],
   ])('400: %s is refused: it %s', async (path, message) => {
     const { status, body } = await measure(base + path);
     expect([status, errorOf(body).code]).toEqual([400, 'invalid_font']);
@@ -125,10 +125,10 @@ describe('a font of a theme', () => {
     const local = createSender({ allowHttp: true, userAgent: 'test', allowNets: parseNets('127.0.0.0/8') });
     const request = { headers: {}, deadlineMs: 50 };
     expect(await createFetchFile(local, 100)(`${base}/never.woff2`, request)).toEqual({
-      problem: 'is answered too slowly',
+      problem: 'The server of the URL responds too slowly.',
     });
     expect(await createFetchFile(sender, 100)(`${base}/brand.woff2`, request)).toEqual({
-      problem: 'must not name an address that is not public',
+      problem: 'The URL must lead to a public IP address.',
     });
     await Promise.all([sender.close(), local.close()]);
   });

@@ -149,7 +149,10 @@ describe('rules in the form of a campaign', () => {
       'rules.conditions.groups.1.rows.1.value': 'much',
       'rules.frequency_caps.0.limit': '',
     };
-    const details = checkRules(save(form)).map(({ path, message }) => ({ path: `/rules${path}`, message }));
+    const details = checkRules(save(form)).map(({ path, message }) => ({
+      path: `/rules${path}`,
+      message: String(message),
+    }));
     expect(ruleErrors(details, fieldsOf(paramsOf(form))).map(({ path }) => path)).toEqual(
       expect.arrayContaining([
         '/rules/schedule/exact/0/from',

@@ -96,7 +96,7 @@ test('the languages of all offers show their progress, and files are exported an
   await page.getByText('2 texts of 1 offer changed.').waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Neu', cta_yes: 'Ja' } });
   await upload('offer_id,text,de\n1,title,Neuer\n0,cta_yes,Ja');
-  await page.getByText('Line 3: offer_id: must be the id of an offer').waitFor();
+  await page.getByText('Line 3: offer_id: The value must be the ID of an offer.').waitFor();
   expect(await page.getByRole('button', { name: 'Import' }).count()).toBe(0);
   expect((await stored()).translations.de?.title).toBe('Neu');
   expect(await violations(page)).toEqual([]);

@@ -33,7 +33,7 @@ async function clicked(columns: Record<string, unknown>) {
 }
 
 const budget = { rules: { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 100 }] } };
-const message = 'cannot be changed: amounts in EUR are booked; create a copy of the campaign for another currency';
+const message = 'Amounts in EUR are booked, so the currency cannot change. Duplicate the campaign instead.';
 
 const detailsOf = (body: object) => (body as { error: { details: object[] } }).error.details;
 

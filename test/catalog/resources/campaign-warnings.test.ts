@@ -17,7 +17,7 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   const warnings = [
     {
       path: '/payout_currency',
-      message: 'has no exchange rate to USD of other active campaigns, and ranks after those that have one',
+      message: 'There is no exchange rate to USD of other active campaigns, so this campaign ranks after them.',
     },
   ];
   expect([created.status, created.body.warnings]).toEqual([201, warnings]);
@@ -25,7 +25,7 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
-    'has no exchange rate to USD of other active',
+    'There is no exchange rate to USD of other active',
   );
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain(
     'no exchange rate to JPY of other',
@@ -50,16 +50,16 @@ test('targeting a placement that no request has named is saved with a warning', 
   expect(saved.body.warnings).toEqual([
     {
       path: '/rules/targeting/placements/include/1',
-      message: 'chekout was never seen: no request has named this placement',
+      message: 'No request has named the placement chekout so far. Check its spelling.',
     },
     {
       path: '/rules/targeting/placements/exclude/0',
-      message: 'Cart was never seen: no request has named this placement',
+      message: 'No request has named the placement Cart so far. Check its spelling.',
     },
   ]);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const { body } = await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`);
-  expect(body).toContain('chekout was never seen');
+  expect(body).toContain('No request has named the placement chekout');
 });
 
 test('a rejected campaign names every invalid field, including those in its rules', async () => {
@@ -127,14 +127,14 @@ test('a landing page with a misspelt macro is saved with a warning that names th
   const me = await t.caller(await t.addPublisher());
   const { campaign } = await addCatalogue(me);
   const landing_url = 'https://shop.example/?c={clickid}&p=%7Bplace%7D';
-  const message = '{clickid} is not a macro and becomes empty; did you mean {click_id}?';
+  const message = '{clickid} is not a macro and will be removed. Did you mean {click_id}?';
   const saved = await me.call('PATCH', `/campaigns/${campaign}`, { landing_url });
   expect(saved.body).toMatchObject({ data: { landing_url }, warnings: [{ path: '/landing_url', message }] });
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/campaigns/${campaign}`;
   expect((await admin.get(page)).body).toContain(`Landing page: ${message}`);
   await me.call('PATCH', `/campaigns/${campaign}`, { landing_url: 'https://shop.example/?c={click_id}' });
-  expect((await admin.get(page)).body).not.toContain('did you mean');
+  expect((await admin.get(page)).body).not.toContain('Did you mean');
 });
 
 test('a macro in an action URL or a pixel URL that is not filled is saved with a warning', async () => {
@@ -147,11 +147,11 @@ test('a macro in an action URL or a pixel URL that is not filled is saved with a
     adv_pixel_url: 'https://ads.example/p.png?ord=[CACHEBUSTER]&x={cbuster}',
   });
   expect(saved.body.warnings).toEqual([
-    { path: '/useraction_url', message: '{click_id} is sent as it is: this URL has no macros' },
-    { path: '/adv_pixel_url', message: '[CACHEBUSTER] is not written as a macro; did you mean {cbuster}?' },
+    { path: '/useraction_url', message: '{click_id} is sent unchanged because this URL does not support macros.' },
+    { path: '/adv_pixel_url', message: '[CACHEBUSTER] is not spelled like a macro. Did you mean {cbuster}?' },
   ]);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const { body } = await admin.get(`/dashboard/p/${me.publisherId}/offers/${offer}`);
-  expect(body).toContain('{click_id} is sent as it is: this URL has no macros.');
-  expect(body).toContain('did you mean {cbuster}?');
+  expect(body).toContain('{click_id} is sent unchanged because this URL does not support macros.');
+  expect(body).toContain('Did you mean {cbuster}?');
 });

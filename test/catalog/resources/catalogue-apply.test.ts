@@ -171,8 +171,8 @@ describe('applying a catalogue file', () => {
     const reply = await me.call('POST', '/catalogue/apply', file);
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
-      { path: '/campaigns/0/colour', message: 'is not known here' },
-      { path: '/offers/0/title', message: 'must be at most 90 characters long; it has 91' },
+      { path: '/campaigns/0/colour', message: 'This field is unknown. Check its spelling, or remove it.' },
+      { path: '/offers/0/title', message: 'The text can have at most 90 characters; it has 91.' },
     ]);
     expect((await exported(me)).campaigns).toMatchObject([{ name: 'Boxes' }]);
   });
@@ -183,7 +183,10 @@ describe('applying a catalogue file', () => {
     const reply = await me.call('POST', '/catalogue/apply', { ...file, placements });
     expect(reply.status).toBe(409);
     expect(details(reply)).toEqual([
-      { path: `/placements/${maxPlacements - 1}`, message: `A publisher has at most ${maxPlacements} placements.` },
+      {
+        path: `/placements/${maxPlacements - 1}`,
+        message: `A publisher can have at most ${maxPlacements} placements.`,
+      },
     ]);
     expect((await exported(me)).placements).toHaveLength(1);
   });
@@ -196,7 +199,7 @@ describe('applying a catalogue file', () => {
       expect([path, reply.status, details(reply)]).toEqual([
         path,
         400,
-        [{ path: expect.stringMatching(/^\/querystring\//), message: 'must be true or false' }],
+        [{ path: expect.stringMatching(/^\/querystring\//), message: 'The value must be true or false.' }],
       ]);
     }
     expect(await exported(me)).toEqual(file);

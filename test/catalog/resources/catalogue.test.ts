@@ -147,7 +147,7 @@ describe('a catalogue', () => {
     expect(file.publisher.usp_enabled).toBe(true);
     const warnings = ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'].map((name) => ({
       path: `/publisher/${name}`,
-      message: 'was left out: only an operator changes it; it stays false',
+      message: 'The field was ignored because only an operator can change it. Its value remains false.',
     }));
     const checked = await me.call('POST', '/catalogue/import?dry_run=true', file);
     expect(checked.body.data).toMatchObject({ dry_run: true, warnings });
@@ -211,7 +211,7 @@ describe('a catalogue', () => {
     Object.assign(file.themes[1] as FileRow, { key: file.themes[0]?.key });
     const reply = await me.call('POST', '/catalogue/import', file);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
-      { path: '/themes/1/key', message: 'stands for an earlier theme already' },
+      { path: '/themes/1/key', message: 'An earlier theme of the file has this key.' },
     ]);
   });
 
@@ -225,11 +225,11 @@ describe('a catalogue', () => {
     const reply = await me.call('POST', '/catalogue/import', file);
     expect(reply.status).toBe(400);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
-      { path: '/themes/1/id', message: 'stands for an earlier row already' },
-      { path: expect.stringMatching(/^.placements.\d.theme_id$/), message: 'Theme not found in the file' },
-      { path: '/campaigns/0/colour', message: 'is not known here' },
-      { path: '/offers/1/title', message: 'must be at most 90 characters long; it has 91' },
-      { path: '/offers/2/campaign_id', message: 'Campaign not found in the file' },
+      { path: '/themes/1/id', message: 'An earlier row of the file has this ID or key.' },
+      { path: expect.stringMatching(/^.placements.\d.theme_id$/), message: 'The file does not contain this theme.' },
+      { path: '/campaigns/0/colour', message: 'This field is unknown. Check its spelling, or remove it.' },
+      { path: '/offers/1/title', message: 'The text can have at most 90 characters; it has 91.' },
+      { path: '/offers/2/campaign_id', message: 'The file does not contain this campaign.' },
     ]);
     expect((await exported(me)).offers).toEqual([]);
   });
@@ -311,8 +311,8 @@ describe('npm run catalogue', () => {
     );
     const { code, err } = await run('import', file);
     expect(code).toBe(3);
-    expect(err).toContain('/publisher/name must not be empty');
-    expect(err).toContain('/offers/0/campaign_id Campaign not found in the file');
+    expect(err).toContain('/publisher/name: The value must not be empty.');
+    expect(err).toContain('/offers/0/campaign_id: The file does not contain this campaign.');
     await writeFile(file, '{"perkwire');
     expect((await run('import', file)).err).toContain('not valid JSON');
     expect((await run('export', file)).err).toContain('several publishers');

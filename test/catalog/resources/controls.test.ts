@@ -47,7 +47,7 @@ test('rules apply as soon as the call has returned, are returned in full, and en
       floors: { 'check-out': 1.5 },
       offers: { total: 1, blocked: 1 },
     },
-    [{ path: '/', message: 'block every offer (1): nothing is shown' }],
+    [{ path: '/', message: 'The rules block every offer (1), so nothing is shown.' }],
   ]);
   expect(await shownIds()).toEqual([]);
   const explained = await t.app.inject({
@@ -174,8 +174,14 @@ test('rules of a placement apply only there, are explained with it, and checked 
   const placements = { 'Check Out': { blocked: { brands: ['farm'] } }, thanks: { allowed: { categories: ['Shoes'] } } };
   const dry = await me.call('PUT', `${path}?dry_run=true`, { placements });
   expect(dry.body.warnings).toEqual([
-    { path: '/placements/check-out', message: 'block every offer: nothing is shown there' },
-    { path: '/placements/thanks', message: 'block every offer: nothing is shown there' },
+    {
+      path: '/placements/check-out',
+      message: 'The rules block every offer at this placement, so nothing is shown there.',
+    },
+    {
+      path: '/placements/thanks',
+      message: 'The rules block every offer at this placement, so nothing is shown there.',
+    },
   ]);
   const put = await me.call('PUT', path, { placements });
   expect(put.body.data).toMatchObject({
@@ -260,7 +266,7 @@ test('public suffixes are reported before they are saved, by API and page', asyn
     '/separate/competitors/2',
   ]);
   expect(warned[0]?.message).toBe(
-    'is a public suffix, below which anyone registers names: it stands for all that lead to Co.Uk.',
+    'Co.Uk. is a public suffix, so this affects every site below it. Enter a complete domain.',
   );
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;

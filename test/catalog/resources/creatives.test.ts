@@ -103,7 +103,7 @@ describe('an upload', () => {
   test('with a false type is rejected with the reason', async () => {
     const lie = await upload(png, 'image/jpeg');
     expect(lie.status).toBe(400);
-    expect(reasonOf(lie)).toBe('is declared as image/jpeg, but holds image/png');
+    expect(reasonOf(lie)).toBe('The image is declared as image/jpeg but contains image/png.');
     expect(reasonOf(await upload(Buffer.from('<html><script>alert(1)</script></html>'), 'image/png'))).toContain(
       'is no picture',
     );
@@ -114,7 +114,9 @@ describe('an upload', () => {
     const wide = await sharp({ create: { width: 20_001, height: 1, channels: 3, background: '#000' } })
       .png()
       .toBuffer();
-    expect(reasonOf(await upload(wide, 'image/png'))).toBe('is 20001 by 1 pixels; a side may have at most 20000');
+    expect(reasonOf(await upload(wide, 'image/png'))).toBe(
+      'The image has 20,001 × 1 pixels. Neither side can exceed 20,000 pixels.',
+    );
     const bomb = Buffer.from(await drawStripes(8, 8));
     bomb.writeUInt32BE(19_000, 16);
     bomb.writeUInt32BE(19_000, 20);
@@ -162,10 +164,12 @@ describe('an upload', () => {
     const reply = await upload(png, 'image/png', { creative_type: 'banner', is_primary: 'yes' });
     expect(reply.status).toBe(400);
     expect(reply.body).toMatchObject({
-      error: { details: [{ path: '/creative_type' }, { path: '/is_primary', message: 'must be true or false' }] },
+      error: {
+        details: [{ path: '/creative_type' }, { path: '/is_primary', message: 'The value must be true or false.' }],
+      },
     });
     expect((await upload(png, 'image/png', { offer_id: '999999999' })).body).toMatchObject({
-      error: { details: [{ path: '/offer_id', message: 'Offer not found' }] },
+      error: { details: [{ path: '/offer_id', message: 'The offer was not found.' }] },
     });
   });
 

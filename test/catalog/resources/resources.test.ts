@@ -42,15 +42,15 @@ describe('an offer', () => {
     });
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
-      { path: '/weight', message: 'must be a whole number' },
-      { path: '/title', message: 'must be at most 90 characters long; it has 91' },
-      { path: '/cta_yes', message: 'must be at most 25 characters long; it has 26' },
+      { path: '/weight', message: 'The value must be a whole number.' },
+      { path: '/title', message: 'The text can have at most 90 characters; it has 91.' },
+      { path: '/cta_yes', message: 'The text can have at most 25 characters; it has 26.' },
     ]);
     const saved = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: '🎁'.repeat(90) });
     expect(saved.status).toBe(201);
     expect(saved.body.data.title).toBe('🎁'.repeat(90));
     expect(saved.body.warnings).toEqual([
-      { path: '/title', message: 'is longer than is ideal: 90 characters, ideal are up to 40' },
+      { path: '/title', message: 'The text has 90 characters. At most 40 are recommended.' },
     ]);
   });
 
@@ -68,7 +68,9 @@ describe('an offer', () => {
   ])('with %s in a text is refused, not failed on', async (_name, title) => {
     const reply = await me.call('POST', '/offers', { campaign_id: ids.campaign, title });
     expect(reply.status).toBe(400);
-    expect(details(reply)).toEqual([{ path: '/title', message: 'holds characters that cannot be stored' }]);
+    expect(details(reply)).toEqual([
+      { path: '/title', message: 'The text contains characters that cannot be stored.' },
+    ]);
   });
 
   test('can be sent back as received, and stays in its campaign', async () => {
@@ -80,12 +82,12 @@ describe('an offer', () => {
       landing_url: 'https://farm.example/',
     });
     const moved = await me.call('PATCH', `/offers/${ids.offer}`, { campaign_id: other.body.data.id });
-    expect(details(moved)).toEqual([{ path: '/campaign_id', message: 'cannot be changed' }]);
+    expect(details(moved)).toEqual([{ path: '/campaign_id', message: 'This field cannot be changed.' }]);
     expect(details(await me.call('PATCH', `/offers/${ids.offer}`, { id: 1, colour: 'red' }))).toEqual([
-      { path: '/id', message: 'cannot be changed' },
+      { path: '/id', message: 'This field cannot be changed.' },
     ]);
     expect(details(await me.call('PATCH', `/offers/${ids.offer}`, { colour: 'red' }))).toEqual([
-      { path: '/colour', message: 'is not known here' },
+      { path: '/colour', message: 'This field is unknown. Check its spelling, or remove it.' },
     ]);
   });
 });
@@ -120,7 +122,7 @@ describe('two people change the same offer', () => {
     const second = await me.call('PATCH', path, { title: 'Second' }, { 'if-match': etag });
     expect(second.status).toBe(412);
     expect(second.body).toMatchObject({ error: { code: 'precondition_failed' } });
-    expect(details(second)).toEqual([{ path: '/title', message: 'is now "First"' }]);
+    expect(details(second)).toEqual([{ path: '/title', message: 'The current value is "First".' }]);
     for (const unknown of [{ titel: 'x' }, { toString: 'x' }])
       expect((await me.call('PATCH', path, unknown, { 'if-match': etag })).status).toBe(412);
     expect((await me.call('DELETE', path, undefined, { 'if-match': etag })).status).toBe(412);
@@ -151,7 +153,7 @@ describe('a theme', () => {
   test('is rejected with User Selected Perks in a single offer unit', async () => {
     const reply = await me.call('POST', '/themes', { name: 'One', unit: 'sou', usp_enabled: true });
     expect(reply.status).toBe(400);
-    expect(details(reply)).toEqual([{ path: '/usp_enabled', message: expect.stringContaining('multi offer unit') }]);
+    expect(details(reply)).toEqual([{ path: '/usp_enabled', message: expect.stringContaining('multi-offer unit') }]);
     const theme = await me.call('POST', '/themes', { name: 'Many', unit: 'mou', usp_enabled: true });
     expect(theme.body.data.usp_check_all).toBe(false);
     expect((await me.call('PATCH', `/themes/${theme.body.data.id}`, { unit: 'sou' })).status).toBe(400);
@@ -167,7 +169,10 @@ describe('a theme', () => {
     expect((await make({ name: '夜 & Tag!' })).body.data.key).toBe('夜-tag');
     expect((await make({ name: '***' })).body.data.key).toBe('theme');
     const conflict = await make({ name: 'Other', key: 'dark-mode' });
-    expect([conflict.status, details(conflict)]).toEqual([409, [{ path: '/key', message: 'is taken' }]]);
+    expect([conflict.status, details(conflict)]).toEqual([
+      409,
+      [{ path: '/key', message: 'This value is already in use. Choose another one.' }],
+    ]);
     for (const key of ['42', 'a/b', '<b>', 'x'.repeat(65)]) {
       const refused = await make({ name: 'Odd', key });
       expect([refused.status, details(refused)[0]?.path], key).toEqual([400, '/key']);
@@ -200,9 +205,9 @@ describe('a theme', () => {
       styles: { popup: { borderRadius: { top_left: '4px' } }, header: [] },
     });
     expect(details(reply)).toEqual([
-      { path: '/settings/nonsense', message: 'is not known here' },
-      { path: '/settings/delay', message: 'must be a whole number' },
-      { path: '/styles/header', message: 'must be an object' },
+      { path: '/settings/nonsense', message: 'This field is unknown. Check its spelling, or remove it.' },
+      { path: '/settings/delay', message: 'The value must be a whole number.' },
+      { path: '/styles/header', message: 'The value must be an object.' },
     ]);
     const shape = await me.call('POST', '/themes', {
       name: 'Odd',
@@ -235,7 +240,7 @@ describe('a theme', () => {
   test('409: is not removed while placements use it', async () => {
     const reply = await me.call('DELETE', `/themes/${ids.theme}`);
     expect(reply.status).toBe(409);
-    expect(details(reply)).toEqual([{ path: '/', message: 'is used by 1 placement' }]);
+    expect(details(reply)).toEqual([{ path: '/', message: 'It is still used by 1 placement.' }]);
     await me.call('PATCH', '/placements/checkout', { theme_id: null });
     expect((await me.call('DELETE', `/themes/${ids.theme}`)).status).toBe(204);
     expect((await me.call('GET', `/themes/${ids.theme}`)).status).toBe(404);
@@ -254,7 +259,7 @@ describe('removal', () => {
       expect.objectContaining({ id: ids.campaign, deleted_at: expect.any(String) }),
     ]);
     const offer = await me.call('POST', '/offers', { campaign_id: ids.campaign });
-    expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'Campaign not found' }]);
+    expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'The campaign was not found.' }]);
   });
 
   test('can be undone for 30 days: a campaign is restored with the offers that it paused', async () => {
@@ -265,7 +270,7 @@ describe('removal', () => {
     await me.call('DELETE', `/campaigns/${ids.campaign}`);
     await me.call('DELETE', `/advertisers/${ids.advertiser}`);
     expect(details(await restore(`campaigns/${ids.campaign}`))).toEqual([
-      { path: '/advertiser_id', message: 'Advertiser not found: restore it first' },
+      { path: '/advertiser_id', message: 'The advertiser was not found. Restore it first.' },
     ]);
     expect((await restore(`advertisers/${ids.advertiser}`)).status).toBe(200);
     const restored = (await restore(`campaigns/${ids.campaign}`)).body.data;
@@ -289,7 +294,10 @@ describe('removal', () => {
     await me.call('DELETE', `/themes/${ids.theme}`);
     await me.call('POST', '/themes', { name: 'Next', unit: 'mou', key });
     const refused = await me.call('POST', `/themes/${ids.theme}/restore`);
-    expect([refused.status, details(refused)]).toEqual([409, [{ path: '/key', message: 'is taken' }]]);
+    expect([refused.status, details(refused)]).toEqual([
+      409,
+      [{ path: '/key', message: 'This value is already in use. Choose another one.' }],
+    ]);
   });
 });
 
@@ -347,7 +355,7 @@ describe('publishers', () => {
     for (const field of ['usp_enabled', 'wallet_enabled', 'offerwall_enabled']) {
       const denied = await me.call('PATCH', path, { [field]: true });
       expect(denied.status).toBe(403);
-      expect(details(denied)).toEqual([{ path: `/${field}`, message: 'can be changed by an operator only' }]);
+      expect(details(denied)).toEqual([{ path: `/${field}`, message: 'Only an operator can change this field.' }]);
       expect((await t.operator.call('PATCH', path, { [field]: true })).status).toBe(200);
     }
     const { body } = await me.call('GET', path);

@@ -31,7 +31,7 @@ test.each([
 ])('a publisher whose stored time zone is %s can save other fields, with a warning', async (zone, names) => {
   await storePublisherZone(zone);
   const path = `/publishers/${me.publisherId}`;
-  const message = `${zone} is read differently by different programs; choose another name, such as ${names}`;
+  const message = `Programs interpret the time zone ${zone} differently. Choose another name, such as ${names}.`;
   const saved = await me.call('PATCH', path, { offers_per_response: 2 });
   expect([saved.status, saved.body.warnings]).toEqual([200, [{ path: '/time_zone', message }]]);
   expect((await me.call('PATCH', path, { time_zone: zone })).status).toBe(200);

@@ -24,9 +24,9 @@ type FileRow = Record<string, unknown>;
 type File = Record<'campaigns' | 'offers', [FileRow, ...FileRow[]]>;
 
 const landing_url = 'https://shop.example/?c={clickid}';
-const landingText = '{clickid} is not a macro and becomes empty; did you mean {click_id}?';
+const landingText = '{clickid} is not a macro and will be removed. Did you mean {click_id}?';
 const useraction_url = 'https://shop.example/more?c={click_id}';
-const actionText = '{click_id} is sent as it is: this URL has no macros';
+const actionText = '{click_id} is sent unchanged because this URL does not support macros.';
 const inFile = [
   { path: '/campaigns/0/landing_url', message: landingText },
   { path: '/offers/0/useraction_url', message: actionText },
@@ -73,7 +73,7 @@ test('a file with very many misspelt macros reports the first hundred, and the n
     warnings: { path: string; message: string }[];
   };
   expect(warnings).toHaveLength(101);
-  expect(warnings.at(-1)).toEqual({ path: '/', message: 'has 31 more warnings about URLs' });
+  expect(warnings.at(-1)).toEqual({ path: '/', message: 'There are 31 more warnings about URLs.' });
 });
 
 test.each(['service', 'database'])('the command shows the warnings of a file, by the %s', async (way) => {
@@ -121,5 +121,5 @@ test('an advertiser sees warnings about the macros of a proposed landing page', 
   const fields = { landing_url, offer_description: '', start_at: '', end_at: '', note: '' };
   const sent = await own.user.post(pathOf(own, `/campaigns/${own.campaign}`), fields);
   const { body } = await own.user.get(String(sent.headers.location));
-  expect(body).toContain('{clickid} is not a macro and becomes empty; did you mean {click_id}?');
+  expect(body).toContain('{clickid} is not a macro and will be removed. Did you mean {click_id}?');
 });

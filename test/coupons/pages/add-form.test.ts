@@ -73,8 +73,8 @@ test('a file is imported once its dry run was shown, and another one is not', as
 });
 
 test.each([
-  ['en', 'Line 2: has 201 characters; a code may have 200'],
-  ['de', 'Zeile 2: hat 201 Zeichen; ein Code darf 200 haben'],
+  ['en', 'Line 2: The code has 201 characters. The maximum is 200.'],
+  ['de', 'Zeile 2: Der Code hat 201 Zeichen. Erlaubt sind höchstens 200.'],
 ])('a line of a file that cannot be a code is named in %s, and nothing can be imported', async (language, text) => {
   const { body } = await send(language, {}, `A-1\n${'x'.repeat(201)}\n`);
   expect(body).toContain(text);

@@ -368,7 +368,7 @@ describe('sequence rules', () => {
     for (const field of ['match-offers', 'weight'])
       expect(answer.body, field).toMatch(new RegExp(`id="f-${field}-error">\\S`));
     const empty = await admin.post(own('/settings/sequence-rules'), rule);
-    expect(empty.body).toContain('must name offers');
+    expect(empty.body).toContain('Enter at least one offer');
   });
 });
 
@@ -626,7 +626,7 @@ describe('settings', () => {
       filter,
     };
     for (const [field, text] of [
-      [{ events: '' }, 'Is not an event type'],
+      [{ events: '' }, 'Unknown event type'],
       [{ filter: '{' }, 'The filter must be JSON'],
     ] as const) {
       const refused = await admin.post(own('/settings/webhooks/new'), { ...fields, ...field });
@@ -650,9 +650,9 @@ describe('settings', () => {
     expect(shown).not.toContain('s3cret');
     expect(shown).toContain('Sample payload of');
     for (const [field, value, text] of [
-      ['headers', 'host: evil', 'host is not a header'],
+      ['headers', 'host: evil', 'host: This header cannot be set'],
       ['headers', 'nonsense', 'must have the form'],
-      ['retry_steps_s', '5 60', 'must begin with 0'],
+      ['retry_steps_s', '5 60', 'The first wait must be 0'],
       ['retry_steps_s', '0 soon', 'whole numbers'],
     ] as const) {
       const refused = await admin.post(page, { ...fields, ...more, [field]: value });
@@ -715,7 +715,7 @@ test('a reader sees the dashboard in the language they have set, else in the bro
   expect(refused.body).toContain('Verwenden Sie mindestens 10 Zeichen.');
   const advertiser = await reader.post(`/dashboard/p/${t.publisher.id}/advertisers`, { name: 'x'.repeat(2000) });
   expect(advertiser.statusCode).toBe(422);
-  expect(advertiser.body).toMatch(/Darf höchstens [\d.]+ Zeichen haben; es sind 2\.000\./);
+  expect(advertiser.body).toMatch(/Der Text darf höchstens [\d.]+ Zeichen haben; er hat 2\.000\./);
   await reader.post('/dashboard/account/language', { language: '' });
   expect((await account('en-US')).body).toContain('<html lang="en" data-locale="en-US"');
 });

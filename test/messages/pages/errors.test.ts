@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeOldContents } from '../../../src/messages/store.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { Problem, type ProblemKey, storedProblem } from '../../../src/platform/problem.ts';
 import { signInAs } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -20,32 +21,31 @@ const add = (state: string, error: string | null, keepUntil: Date | null = null)
   );
 };
 
-/** Texts that the code stores as the error of a message. */
-function storedErrors(): string[] {
+/** Problems that the code stores as the error of a message. */
+function storedErrors(): Problem[] {
   const folder = new URL('../../../src/messages/', import.meta.url);
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
-  const texts = files.flatMap((name) =>
-    [...readFileSync(new URL(name, folder), 'utf8').matchAll(/error: (?:'([^']+)'|`([^`]+)`)/g)].map(
-      ([, plain, template]) => plain ?? template?.replaceAll(/\$\{[^}]*\}/g, '550') ?? '',
-    ),
+  const keys = files.flatMap((name) =>
+    [...readFileSync(new URL(name, folder), 'utf8').matchAll(/error: problem\('(\w+)'/g)].map(([, key = '']) => key),
   );
-  return [...new Set(texts)];
+  return [...new Set(keys)].map((key) => new Problem(`apiTexts.${key as ProblemKey}`, { code: 550 }));
 }
 
 test('the list of mails says in the language of the reader why one failed', async () => {
   const errors = storedErrors();
   expect(errors.length).toBeGreaterThan(7);
-  for (const error of errors) await add('failed', error);
+  for (const error of errors) await add('failed', storedProblem(error));
+  await add('failed', 'a text of an earlier release');
   await add('unconfirmed', null, new Date(0));
   await removeOldContents(t.pool, Date.now());
   const admin = await signInAs(t, 'admin');
   const page = `/dashboard/p/${t.publisher.id}/settings/perk-messages`;
   const english = (await admin.get(page)).body;
   const german = (await admin.get(page, { 'accept-language': 'de' })).body;
-  for (const error of [...errors, 'the address was not confirmed']) {
+  for (const error of [...errors.map(String), 'The recipient did not confirm the address.']) {
     expect(english).toContain(error);
     expect(german).not.toContain(error);
   }
-  expect(german).toContain('der Mailserver hat mit 550 geantwortet');
-  expect(german).toContain('die Adresse wurde nicht bestätigt');
+  expect(german).toContain('Der Mailserver hat mit 550 geantwortet.');
+  expect(german).toContain('Der Empfänger hat die Adresse nicht bestätigt.');
 });

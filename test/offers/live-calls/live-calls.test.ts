@@ -12,6 +12,7 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { minuteMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { problem, storedProblem } from '../../../src/platform/problem.ts';
 import { signInAs } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -77,8 +78,8 @@ test('calls of a watched publisher, including rejected ones, are recorded and ma
       error: null,
       sessionId: expect.any(String),
       notes: [
-        { path: '/country', message: expect.stringContaining('ignored') },
-        { path: '/themeId', message: expect.stringContaining('ignored') },
+        { path: '/country', message: storedProblem(problem('countryIgnored')) },
+        { path: '/themeId', message: storedProblem(problem('noTheme')) },
       ],
     }),
     refused(400, 'missing_placement'),

@@ -74,9 +74,9 @@ test('shows calls as they arrive, masked, with rejected and ignored values; a fi
   await written();
   await expect.poll(all.out).toContain('missing_placement');
   expect(all.out()).toMatch(
-    /POST \/native\/v4\/offers\.json checkout 200 [\d.]+ ms [0-9a-f-]{36}\n {4}\/country .*ignored/,
+    /POST \/native\/v4\/offers\.json checkout 200 [\d.]+ ms [0-9a-f-]{36}\n {4}\/country: Ignored/,
   );
-  expect(all.out()).toMatch(/offers\.json 400 [\d.]+ ms missing_placement: The body field "placement" is required/);
+  expect(all.out()).toMatch(/offers\.json 400 [\d.]+ ms missing_placement: The field "placement" is required/);
   await expect.poll(refused.out).toContain('"status":400');
   await expect.poll(atCheckout.out).toContain('"placements":["check-out"]');
   for (const stream of [all, refused, atCheckout]) {

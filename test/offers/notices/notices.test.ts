@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
+import { readProblem } from '../../../src/platform/problem.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -29,7 +30,7 @@ async function written(): Promise<NoticeRow[]> {
     'select path, message, refused, count from request_notices where publisher_id = $1 order by path, message',
     [t.publisher.id],
   );
-  return rows;
+  return rows.map((row) => ({ ...row, message: String(readProblem(row.message)) }));
 }
 
 describe('a notice tells the publisher', () => {
@@ -38,10 +39,10 @@ describe('a notice tells the publisher', () => {
     expect(await send({ country: 'Germany', theme_id: 'App Store', ...many })).toBe(200);
     expect(await send({ cart: ['x'.repeat(600)], country: 'Germany' }, { query: '&country=US' })).toBe(200);
     expect(await written()).toEqual([
-      { path: '/cart', message: expect.stringMatching(/^dropped: .*512/), refused: false, count: '1' },
-      { path: '/country', message: expect.stringMatching(/^ignored: /), refused: false, count: '2' },
-      { path: '/k50', message: expect.stringMatching(/^dropped: .*50 custom/), refused: false, count: '1' },
-      { path: '/themeId', message: 'ignored: there is no theme with this id or key', refused: false, count: '1' },
+      { path: '/cart', message: expect.stringMatching(/dropped.*512/), refused: false, count: '1' },
+      { path: '/country', message: expect.stringMatching(/^Ignored: /), refused: false, count: '2' },
+      { path: '/k50', message: expect.stringMatching(/dropped.*50 custom/), refused: false, count: '1' },
+      { path: '/themeId', message: 'Ignored: no theme has this ID or key.', refused: false, count: '1' },
     ]);
   });
 

@@ -3,6 +3,7 @@ import { AppError } from '../../../src/platform/errors.ts';
 import type { LayoutOptions } from '../../../src/platform/files/layout.ts';
 import type { FileFormat } from '../../../src/platform/files/names.ts';
 import { openDelimitedFile } from '../../../src/platform/files/open.ts';
+import type { Problem } from '../../../src/platform/problem.ts';
 
 const list: FileFormat<'id' | 'hash' | 'ends'> = {
   columns: { id: ['customer_id', 'Kunden-Nr.'], hash: ['sha256_email'], ends: ['expires_at'] },
@@ -20,7 +21,7 @@ type ReadOptions = Partial<LayoutOptions> & { format?: FileFormat<string> };
 async function read(source: string | Buffer, { format = list as FileFormat<string>, ...options }: ReadOptions = {}) {
   const layoutOptions = { header: null, column: null, ...options };
   const { layout, batches } = await openDelimitedFile(Buffer.from(source as string), format, layoutOptions);
-  const rows: { line: number; cells: readonly string[]; problem: string | null }[] = [];
+  const rows: { line: number; cells: readonly string[]; problem: Problem | null }[] = [];
   for await (const batch of batches) rows.push(...batch.map(({ line, cells, problem }) => ({ line, cells, problem })));
   return { layout, rows, cells: rows.map(({ cells }) => cells), problems: rows.map(({ problem }) => problem) };
 }
@@ -65,7 +66,7 @@ describe('one separator applies to the whole file', () => {
   test('a row with the separator outside of quotes is refused, in a file of one column with any of them', async () => {
     const { problems } = await read('id\nu1\nu2,x\nu3;y\nu4\tz\n"u5,x"');
     expect(problems.map((problem) => problem !== null)).toEqual([false, true, true, true, false]);
-    expect((await read('id,n\nu1,2,3')).problems[0]).toContain('3 fields');
+    expect((await read('id,n\nu1,2,3')).problems.map(String)[0]).toContain('3 fields');
   });
 
   test('blank columns at the end do not count', async () => {
@@ -106,7 +107,7 @@ describe('lines and quotes follow RFC 4180', () => {
   test('a quote that swallows lines is refused', async () => {
     expect(await refusal('id,n\n1,"a\n2,b\n3,c')).toContain('/lines/2');
     const { problems } = await read('id,n\n1,"a\n2,"b\n3,c');
-    expect(problems[0]).toContain('not closed before line 3');
+    expect(String(problems[0])).toContain('not closed before line 3');
     expect(await refusal('offer_id,text,de\n1,title,5" x', { format: table })).toContain('/lines/2');
     expect(await refusal('offer_id,text,de\n1,title,"a" b', { format: table })).toContain('/lines/2');
   });
@@ -166,7 +167,7 @@ describe('the header', () => {
       columns: [{ role: null }, { role: 'id' }],
     });
     expect(await refusal('u1,5\nu2,6', { column: '3' })).toContain('2 columns');
-    expect(await refusal('u1,5\nu2,6', { column: 'other' })).toContain('no column');
+    expect(await refusal('u1,5\nu2,6', { column: 'other' })).toContain('No column');
     expect(await refusal('name,1\nu2,6', { column: '1' })).toMatch(/^ambiguous_header/);
   });
 
@@ -193,7 +194,7 @@ describe('the header', () => {
   });
 
   test('a header that is repeated below is no row', async () => {
-    expect((await read('id,n\n1,2\nid,n\n3,4')).problems).toEqual([null, 'repeats the header', null]);
+    expect((await read('id,n\n1,2\nid,n\n3,4')).problems).toEqual([null, 'The row repeats the header.', null]);
   });
 });
 

@@ -3,10 +3,11 @@ import { Type } from '@sinclair/typebox';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../../src/app.ts';
-import { AppError, type ErrorCode, errorCatalogue } from '../../../src/platform/errors.ts';
+import { AppError, type ErrorCode, errorStatuses } from '../../../src/platform/errors.ts';
 import type { App } from '../../../src/platform/http/app.ts';
 import { registerErrorHandling, toAppError, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
+import { en } from '../../../src/platform/i18n/en.ts';
 import type { Module } from '../../../src/runtime/module.ts';
 import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -194,13 +195,15 @@ describe('a request that cannot be read is answered in the error form', () => {
   test('invalid fields are named by JSON pointers, each with what is wrong', async () => {
     const send = async (payload: object, query = '') =>
       (await app.inject({ method: 'POST', url: `/test/fields${query}`, payload })).json().error.details;
-    expect(await send({ name: 5 })).toEqual([{ path: '/name', message: 'must be string' }]);
+    expect(await send({ name: 5 })).toEqual([{ path: '/name', message: 'The value must be text.' }]);
     expect((await send({ name: 'n' }, '?page=x'))[0].path).toBe('/querystring/page');
-    expect((await send({}))[0]).toEqual({ path: '/name', message: "must have required property 'name'" });
+    expect((await send({}))[0]).toEqual({ path: '/name', message: 'This field is required.' });
     expect(await send({ name: 'n', flag: '2' })).toEqual([
-      { path: '/flag', message: 'must be "0", or be 1, or be boolean' },
+      { path: '/flag', message: 'The value must be one of: "0", 1. Alternatively: The value must be true or false.' },
     ]);
-    expect(await send({ name: 'n', wait: 5 })).toEqual([{ path: '/wait', message: 'must be >= 10, or be string' }]);
+    expect(await send({ name: 'n', wait: 5 })).toEqual([
+      { path: '/wait', message: 'The value must be 10 or more. Alternatively: The value must be text.' },
+    ]);
   });
 });
 
@@ -208,7 +211,7 @@ describe('a failure of our own is answered 500 and shows nothing of its inside',
   test.each(['/test/throws', '/test/throws-text', '/test/database', '/test/cannot-serialise'])('%s', async (url) => {
     const answer = await app.inject(url);
     expectForm(answer, 500, 'internal');
-    expect(answer.json().message).toBe(errorCatalogue.internal.message);
+    expect(answer.json().message).toBe(en.apiTexts.internal);
     expect(JSON.stringify(answer.headers) + answer.body).not.toContain(inside);
     expect(answer.body).not.toMatch(/stack|\.ts|node_modules|relation|at /);
   });
@@ -230,13 +233,10 @@ test('every error of the catalogue has its status, its message and no cache', as
   bare.get('/:code', async (request) => {
     throw new AppError((request.params as { code: ErrorCode }).code, { retryAfterS: 7 });
   });
-  for (const [code, { status, message }] of Object.entries(errorCatalogue) as [
-    ErrorCode,
-    { status: number; message: string },
-  ][]) {
+  for (const [code, status] of Object.entries(errorStatuses) as [ErrorCode, number][]) {
     const answer = await bare.inject(`/${code}`);
     expectForm(answer, status, code);
-    expect(answer.json().message).toBe(message);
+    expect(answer.json().message).toBe(en.apiTexts[code]);
     expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'retry-after': '7' });
   }
   await bare.close();

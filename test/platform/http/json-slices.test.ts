@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { readJsonInSlices } from '../../../src/platform/http/json-slices.ts';
+import { problem } from '../../../src/platform/problem.ts';
 
-const limits = { rows: 3, rowBytes: () => 20, otherwise: 'send less' };
+const limits = { rows: 3, rowBytes: () => 20, otherwise: problem('sendSeveralCalls') };
 const read = (text: string): Promise<unknown> => readJsonInSlices(Buffer.from(text), limits);
 
 test.each([

@@ -1,8 +1,11 @@
 import { expect, test, vi } from 'vitest';
 import { createLimiter } from '../../../src/platform/lib/fair-limiter.ts';
+import { problem } from '../../../src/platform/problem.ts';
+
+const message = problem('reportsWaiting');
 
 test('at most `maxConcurrent` tasks run, others wait in order, and too many are refused with 503', async () => {
-  const limit = createLimiter({ maxConcurrent: 2, maxWaitingPerClient: 3, message: 'Too much.' });
+  const limit = createLimiter({ maxConcurrent: 2, maxWaitingPerClient: 3, message });
   const open: (() => void)[] = [];
   let most = 0;
   const order: number[] = [];
@@ -51,7 +54,7 @@ test('clients are served in turn: a flood of one delays another by one task and 
     maxConcurrent: 2,
     maxConcurrentPerClient: 1,
     maxWaitingPerClient: 2,
-    message: 'Too much.',
+    message,
   });
   const { begun, work, finish } = gates();
   const flood = [1, 2, 3].map((at) => limit(work(`a${at}`), { client: 1 }));
@@ -67,7 +70,7 @@ test('clients are served in turn: a flood of one delays another by one task and 
 });
 
 test('the tasks of many clients together wait in bounded numbers, too', async () => {
-  const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaiting: 3, message: 'Too much.' });
+  const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaiting: 3, message });
   const { work, finish } = gates();
   const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { client: name }));
   await expect(limit(work('e'), { client: 'e' })).rejects.toMatchObject({ code: 'unavailable' });
@@ -84,7 +87,7 @@ test('the tasks of many clients together wait in bounded numbers, too', async ()
 test('an aborted task is not started, and one that waits too long is refused', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
-    const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaitMs: 1000, message: 'Too much.' });
+    const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaitMs: 1000, message });
     const { begun, work, finish } = gates();
     const gone = new AbortController();
     const first = limit(work('first'));

@@ -8,7 +8,7 @@ const landing: MacroRules = {
 const messages = (query: string, rules: MacroRules = landing): string[] =>
   warnOfMacros('/landing_url', `https://shop.example/${query}`, rules).map(({ path, message }) => {
     expect(path).toBe('/landing_url');
-    return message;
+    return String(message);
   });
 
 test.each([
@@ -24,7 +24,7 @@ test.each([
   '{transaction_id}',
   '{my_click_id}',
 ])('a misspelt macro %s, which becomes empty, is warned about with the nearest name', (macro) => {
-  expect(messages(`?c=${macro}`)).toEqual([`${macro} is not a macro and becomes empty; did you mean {click_id}?`]);
+  expect(messages(`?c=${macro}`)).toEqual([`${macro} is not a macro and will be removed. Did you mean {click_id}?`]);
 });
 
 test.each([
@@ -48,7 +48,7 @@ test.each([
   '__CLICKID__',
   '$click_id',
 ])('a macro in the spelling of another system, %s, is warned about with the right one', (macro) => {
-  expect(messages(`?c=${macro}`)).toEqual([`${macro} is not written as a macro; did you mean {click_id}?`]);
+  expect(messages(`?c=${macro}`)).toEqual([`${macro} is not spelled like a macro. Did you mean {click_id}?`]);
 });
 
 test.each([
@@ -59,14 +59,16 @@ test.each([
   ['{offer}', 'offer_id'],
   ['{voucher}', 'coupon_code'],
 ])('%s is taken for {%s}', (macro, suggestion) => {
-  expect(messages(`p/${macro}`)).toEqual([`${macro} is not a macro and becomes empty; did you mean {${suggestion}}?`]);
+  expect(messages(`p/${macro}`)).toEqual([
+    `${macro} is not a macro and will be removed. Did you mean {${suggestion}}?`,
+  ]);
 });
 
 test('a name that resembles no macro is warned about with the list of macros', () => {
   const list = landing.names.map((name) => `{${name}}`).join(', ');
   expect(messages('?x={device_model}&y=[TIMESTAMP]')).toEqual([
-    `{device_model} is not a macro and becomes empty; there are ${list}`,
-    `[TIMESTAMP] is not written as a macro; there are ${list}`,
+    `{device_model} is not a macro and will be removed. The macros are ${list}.`,
+    `[TIMESTAMP] is not spelled like a macro. The macros are ${list}.`,
   ]);
 });
 
@@ -89,18 +91,20 @@ test.each([
 
 test('a URL that has no macros is warned about every macro in it', () => {
   const plain: MacroRules = { names: [], others: 'sent' };
-  expect(messages('?c={click_id}', plain)).toEqual(['{click_id} is sent as it is: this URL has no macros']);
+  expect(messages('?c={click_id}', plain)).toEqual([
+    '{click_id} is sent unchanged because this URL does not support macros.',
+  ]);
   expect(messages('?filter[a]=1&b=%7Bclick_id%7D', plain)).toEqual([]);
 });
 
 test('a URL that is filled from custom attributes is warned about names that resemble a field only', () => {
   const postback: MacroRules = { names: ['click_id', 'payout', 'txn_id'], others: 'custom' };
   expect(messages('?a={shop_size}&b={order_id}&c={amount}', postback)).toEqual([
-    '{order_id} is not a macro and becomes empty; did you mean {txn_id}?',
-    '{amount} is not a macro and becomes empty; did you mean {payout}?',
+    '{order_id} is not a macro and will be removed. Did you mean {txn_id}?',
+    '{amount} is not a macro and will be removed. Did you mean {payout}?',
   ]);
   expect(messages('?a=%%shop_size%%', postback)).toEqual([
-    '%%shop_size%% is not written as a macro; did you mean {shop_size}?',
+    '%%shop_size%% is not spelled like a macro. Did you mean {shop_size}?',
   ]);
 });
 

@@ -141,8 +141,8 @@ test('the command line finds, exports, erases and lists as the desk does', async
 test.each([
   ['en', { identifier: ' ' }, 'Identifier</a>: is needed'],
   ['de', { identifier: ' ' }, 'Kennung</a>: wird gebraucht'],
-  ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: must be at most 256 characters long; it has 257'],
-  ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: darf höchstens 256 Zeichen haben; es sind 257'],
+  ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: The text can have at most 256 characters; it has 257.'],
+  ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen haben; er hat 257.'],
 ])('in %s the page names by its label what is wrong, and keeps what was typed', async (language, typed, said) => {
   const { cookie } = await signInAs(demo.t, 'admin');
   const token = csrfTokenOf(cookie.split('=')[1] ?? '');
@@ -170,7 +170,7 @@ test('a person who is in an audience by e-mail hash only is found on the desk an
     expect(body).not.toContain('Nothing is kept');
   }
   const wrong = await post(admin, base, { identifier: 'ada', named_by: 'email' });
-  expect([wrong.statusCode, wrong.body.includes('must be one e-mail address')]).toEqual([422, true]);
+  expect([wrong.statusCode, wrong.body.includes('The value must be a single e-mail address.')]).toEqual([422, true]);
   const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
   for (const person of [
     ['--email', 'ada@shop.example'],

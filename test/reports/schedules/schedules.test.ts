@@ -119,7 +119,9 @@ test('a mail that fails is tried again, and the page says so', async () => {
   server.mails.length = 0;
   server.refuse(true);
   expect(await send()).toBe(1);
-  expect((await analyst.get(own(`/reports/saved/${id}`))).body).toContain('the mail server did not take it');
+  expect((await analyst.get(own(`/reports/saved/${id}`))).body).toContain(
+    'The mail server did not accept the message.',
+  );
   expect(await send()).toBe(0);
   server.refuse(false);
   nowMs += 8 * 60_000;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readProblem } from '../../../src/platform/problem.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { browser, call, showOffer, storedEvents } from '../journey.ts';
@@ -42,7 +43,7 @@ async function readNotices(): Promise<string[]> {
     "select message from request_notices where path = '/user-agent' and publisher_id = $1",
     [t.publisher.id],
   );
-  return rows.map(({ message }) => message);
+  return rows.map(({ message }) => String(readProblem(message)));
 }
 
 /** Discards the counts of earlier tests. */

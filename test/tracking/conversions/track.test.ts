@@ -69,7 +69,7 @@ describe('a conversion', () => {
     ['events', 'event'],
   ])('400: %s is refused with the hint %s, in the query and in the body', async (name, parameter) => {
     const { clickId, sessionId } = await clickOffer(t);
-    const message = `is not a parameter; did you mean ${parameter}?`;
+    const message = `Unknown parameter. Did you mean ${parameter}?`;
     for (const reply of [
       await track(t, { click_id: clickId, [name]: '5' }),
       await post(t, { click_id: clickId, [name]: '5' }),
@@ -235,7 +235,9 @@ describe('a conversion', () => {
       const answer = await track(t, { click_id });
       expect([click_id, answer.statusCode, answer.json().error.code]).toEqual([click_id, 404, 'click_not_found']);
     }
-    expect((await track(t, {})).json().error.details).toEqual([{ path: '/click_id', message: 'is required' }]);
+    expect((await track(t, {})).json().error.details).toEqual([
+      { path: '/click_id', message: 'This field is required.' },
+    ]);
   });
 
   test('with an inexact amount is rejected, and nothing is written', async () => {
@@ -355,7 +357,7 @@ describe('a void', () => {
     const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', void: text.slice(0, 5) };
     for (const response of [await track(t, fields), await post(t, fields)]) {
       expect(response.statusCode).toBe(400);
-      expect(response.json().error.details).toEqual([{ path: '/void', message: 'must be 1 or 0' }]);
+      expect(response.json().error.details).toEqual([{ path: '/void', message: 'The value must be 1 or 0.' }]);
     }
     expect(await bookings(t, sessionId)).toEqual([]);
   });

@@ -103,10 +103,10 @@ describe('the API', () => {
       return answer.json().error.details;
     };
     expect(await details('POST', base, { url, events: ['usp.nothing'] })).toEqual([
-      { path: '/events/0', message: expect.stringContaining('is not an event type') },
+      { path: '/events/0', message: expect.stringContaining('Unknown event type') },
     ]);
     expect(await details('POST', base, { url, events: ['conversion', 'conversion'] })).toEqual([
-      { path: '/events/1', message: 'is listed twice' },
+      { path: '/events/1', message: 'The value occurs more than once. Remove the duplicate.' },
     ]);
     expect(await details('PATCH', `${base}/${byEvent}`, { events: ['conversion'] })).toEqual([
       { path: '/events/0', message: expect.stringContaining('this is the endpoint of usp.selection') },
@@ -121,7 +121,7 @@ describe('the API', () => {
           url: `http://${own.hostname}${port && ':'}${port}/track`,
           events: ['conversion'],
         }),
-      ).toEqual([{ path: '/url', message: expect.stringContaining('must not lead back to this service') }]);
+      ).toEqual([{ path: '/url', message: expect.stringContaining('must not point to this service') }]);
     expect((await me.call('GET', base)).json().data).toHaveLength(1);
   });
 

@@ -17,8 +17,8 @@ const hook = (query: string): string => `http://127.0.0.1:9/hook?${query}`;
 test('a postback URL with a misspelt macro is saved with a warning, shown by the API and on its page', async () => {
   const url = hook('c={session}&p=%%payout%%&own={shop_size}&literal=%7Bclickid%7D');
   const warnings = [
-    { path: '/url', message: '{session} is not a macro and becomes empty; did you mean {session_id}?' },
-    { path: '/url', message: '%%payout%% is not written as a macro; did you mean {payout}?' },
+    { path: '/url', message: '{session} is not a macro and will be removed. Did you mean {session_id}?' },
+    { path: '/url', message: '%%payout%% is not spelled like a macro. Did you mean {payout}?' },
   ];
   const made = await me.call('POST', base, { url, events: ['conversion'] });
   expect(made.json()).toMatchObject({ data: { url }, warnings });
@@ -26,10 +26,10 @@ test('a postback URL with a misspelt macro is saved with a warning, shown by the
   expect((await me.call('GET', `${base}/${id}`)).json().warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.id);
   const page = await admin.get(`/dashboard/p/${me.id}/settings/webhooks/${id}`);
-  expect(page.body).toContain('{session} is not a macro and becomes empty; did you mean {session_id}?');
+  expect(page.body).toContain('{session} is not a macro and will be removed. Did you mean {session_id}?');
   const mended = await me.call('PATCH', `${base}/${id}`, { url: hook('c={session_id}&p={payout}') });
   expect(mended.json().warnings).toEqual([]);
-  expect((await admin.get(`/dashboard/p/${me.id}/settings/webhooks/${id}`)).body).not.toContain('did you mean');
+  expect((await admin.get(`/dashboard/p/${me.id}/settings/webhooks/${id}`)).body).not.toContain('Did you mean');
 });
 
 test('events without custom attributes have no macros but their own fields', async () => {
@@ -40,7 +40,7 @@ test('events without custom attributes have no macros but their own fields', asy
   expect(saved.json().warnings).toEqual([
     {
       path: '/url',
-      message: expect.stringMatching(/^\{shop\} is not a macro and becomes empty; there are .*\{payload\}/),
+      message: expect.stringMatching(/^\{shop\} is not a macro and will be removed\. The macros are .*\{payload\}/),
     },
   ]);
 });

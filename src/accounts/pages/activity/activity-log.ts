@@ -5,7 +5,7 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { actionButton, badge, emptyState, link, noMatches, pager, type Tone } from '../../../shell/components.ts';
-import { fieldErrorsOf, keyIn, type PageContext, queryText, type Role } from '../../../shell/context.ts';
+import { keyIn, type PageContext, queryText, type Role, reasonOf } from '../../../shell/context.ts';
 import { moment, utc } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
@@ -74,8 +74,7 @@ async function undo<C extends PageContext>(
     await management.write(context, (work) => revertEntry(work, keyIn(context)));
     return { to, done: t('activity.reverted') };
   } catch (err) {
-    const [error] = fieldErrorsOf(err);
-    return { to, failed: t('activity.notReverted', { reason: error?.message ?? t('activity.changedSince') }) };
+    return { to, failed: t('activity.notReverted', { reason: reasonOf(err) }) };
   }
 }
 

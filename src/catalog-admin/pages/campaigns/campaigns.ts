@@ -8,7 +8,7 @@ import type { Values, View, Warning } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { wordProblem } from '../../../platform/problem.ts';
 import {
   type Column,
   emptyState,
@@ -183,8 +183,7 @@ const noticesOf = (context: PublisherContext, view: View, warnings: readonly War
   html`${stopNotice(context, view, stoppedOf(context, view.id))}${warningNotice(warnings, warningText)}`;
 
 function warningText({ path, message }: Warning): string {
-  if (path === '/payout_currency') return t('campaigns.currencyWarning', { message: apiText(message) });
-  return path === '/landing_url' ? fieldWarning({ path, message }) : apiText(message);
+  return path === '/landing_url' ? fieldWarning({ path, message }) : wordProblem(message);
 }
 
 const noAdvertisers = ({ path }: PublisherContext): Html =>

@@ -5,7 +5,7 @@ import { createRow } from '../../../management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField } from '../../../shell/components.ts';
-import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../../shell/context.ts';
+import { type Fields, hasRole, keyIn, reasonOf } from '../../../shell/context.ts';
 import { languageName } from '../../../shell/format.ts';
 import { columns, createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages, Upload } from '../../../shell/pages.ts';
@@ -73,8 +73,7 @@ async function saveUpload(
       const draft = await management.propose(context, err);
       return { to: context.path(`/drafts/${draft.id}`), done: t('drafts.proposed') };
     }
-    const [error] = fieldErrorsOf(err);
-    return { to, failed: t('offers.uploadFailed', { reason: error?.message ?? t('webhooks.cannotBeUsed') }) };
+    return { to, failed: t('offers.uploadFailed', { reason: reasonOf(err) }) };
   }
 }
 

@@ -38,7 +38,7 @@ async function save({ management }: PageServices, context: PublisherContext, fie
     const view = await management.get(context, publishers, id);
     if (!(err instanceof PreconditionFailed)) return settingsPage(context, view, settings, fieldErrorsOf(err));
     const message = t('settings.conflict');
-    return settingsPage(context, view, settings, [{ path: '/', message }, ...(err.details ?? [])]);
+    return settingsPage(context, view, settings, [{ path: '/', message }, ...fieldErrorsOf(err)]);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Values, Warning } from '../../../management/resource.ts';
 import { createRow, removeRow, updateRow } from '../../../management/rows.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { problem } from '../../../platform/problem.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { createUploadedCreative } from '../creatives.ts';
 import type { Progress } from './export.ts';
@@ -39,7 +40,7 @@ export async function applyCatalogue(work: Work, catalogue: Catalogue, options: 
   const plan = await planApply(work, catalogue, options);
   if (options.expected !== null && options.expected !== plan.digest)
     throw new AppError('conflict', {
-      message: 'The catalogue has changed since this plan was made: nothing was applied. Make a new plan.',
+      message: problem('planOutdated'),
     });
   requireFew(plan, options);
   for (const [index, step] of plan.steps.entries()) {
@@ -65,7 +66,7 @@ export async function previewApply(
 function requireFew({ steps }: Plan, { maxChanges = Number.POSITIVE_INFINITY }: { maxChanges?: number }): void {
   if (steps.length > maxChanges)
     throw new AppError('body_too_large', {
-      message: `Over ${maxChanges} rows would change (${steps.length}); use the command \`catalogue apply\`.`,
+      message: problem('tooManyChanges', { max: maxChanges, count: steps.length }),
     });
 }
 
@@ -99,9 +100,9 @@ const createPicture = (work: Work, values: Values, bytes: Buffer, store: ImageSt
 /** Adds the row to an error: its path in the file, or its kind and id. */
 function atRow(err: AppError, { kind, id, path }: Change): AppError {
   const at = path ?? `/${kind}/${id}`;
-  const details = err.details ?? [{ path: '', message: err.message }];
+  const details = err.details ?? [{ path: '', message: err.problem }];
   return new AppError(err.code, {
-    message: err.message,
+    message: err.problem,
     details: details.map((detail) => ({ ...detail, path: detail.path === '/' ? at : at + detail.path })),
     cause: err,
   });

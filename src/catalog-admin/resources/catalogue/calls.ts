@@ -6,6 +6,7 @@ import { isOperator } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { readJsonInSlices } from '../../../platform/http/json-slices.ts';
 import { readBytes } from '../../../platform/http/read-bytes.ts';
+import { problem } from '../../../platform/problem.ts';
 
 /** Shared code of the calls with a catalogue file. */
 
@@ -16,7 +17,7 @@ const mb = 1024 * 1024;
 const limits = {
   rows: 50_000,
   rowBytes: (list: string): number => (list === 'creatives' ? 8 * mb : mb),
-  otherwise: 'use the command `catalogue import`',
+  otherwise: problem('useCatalogueImport'),
 };
 
 /**
@@ -25,7 +26,7 @@ const limits = {
  */
 export async function readCatalogueFile(bytes: Buffer): Promise<unknown> {
   const content = await readJsonInSlices(bytes, limits);
-  if (Array.isArray(content)) throw new AppError('malformed_json', { message: 'The body must be an object.' });
+  if (Array.isArray(content)) throw new AppError('malformed_json', { message: problem('bodyNoObject') });
   return withoutApiKey(content);
 }
 
@@ -46,6 +47,8 @@ export const file = Type.Object(
 export function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
   const call = callOf(request);
   if (!isOperator(call.actor) && !call.actor.permissions.has('offers/management'))
-    throw new AppError('permission_denied', { message: 'The key lacks the permission offers/management.' });
+    throw new AppError('permission_denied', {
+      message: problem('permissionLacking', { permission: 'offers/management' }),
+    });
   return call;
 }

@@ -5,6 +5,7 @@ import { defaultsOf, type Resource, type Values, type Warning } from '../../../m
 import { createRow, getRow, updateRow } from '../../../management/rows.ts';
 import { isOperator, type Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { problem } from '../../../platform/problem.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { readUpload, saveOriginal } from '../../images.ts';
 import { publishers } from '../publishers.ts';
@@ -32,7 +33,7 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
   for (const row of [...rows.values()].flat()) {
     if (row.image === null) continue;
     const { bytes, type, size } = await readUpload(row.image, '').catch((err: unknown) => {
-      const reason = err instanceof AppError ? (err.details?.[0]?.message ?? err.message) : 'cannot be read';
+      const reason = err instanceof AppError ? (err.details?.[0]?.message ?? err.problem) : problem('imageUnread');
       throw new AppError('invalid_picture', { details: [{ path: `${row.path}/image`, message: reason }], cause: err });
     });
     row.image = bytes;
@@ -122,7 +123,7 @@ export async function findKeptSettings(work: Work, { publisher, settingNames }: 
     .filter((name) => settingNames.includes(name) && !isDeepStrictEqual(publisher[name], current[name]))
     .map((name) => ({
       path: `/publisher/${name}`,
-      message: `was left out: only an operator changes it; it stays ${JSON.stringify(current[name])}`,
+      message: problem('operatorFieldKept', { value: JSON.stringify(current[name]) }),
     }));
 }
 
@@ -139,7 +140,7 @@ export async function requireEmpty({ executor, publisherId }: Work): Promise<voi
   );
   if (rows[0]?.taken === true)
     throw new AppError('conflict', {
-      message: 'The publisher has a catalogue already; a file is imported into an empty one.',
+      message: problem('catalogueNotEmpty'),
     });
 }
 

@@ -1,11 +1,12 @@
 import { maxPlacements } from '../../../catalog/names.ts';
 import { themeKeyFrom } from '../../../catalog/themes.ts';
-import { capital, defaultsOf, type Resource, type Values } from '../../../management/resource.ts';
+import { defaultsOf, type Resource, type Values } from '../../../management/resource.ts';
 import { getRow } from '../../../management/rows.ts';
 import { checkValue } from '../../../management/schema-errors.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../../platform/errors.ts';
 import { createPacer } from '../../../platform/lib/slices.ts';
+import { noun, type Problem, problem } from '../../../platform/problem.ts';
 import { creatives } from '../creatives.ts';
 import { publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
@@ -42,12 +43,12 @@ export async function parseCatalogue(
     for (const detail of problems)
       if (details.length < maxDetails) details.push({ path: path + detail.path, message: detail.message });
   };
-  const wrong = (path: string, message: string): void => at('', [{ path, message }]);
-  if (!isObject(file)) return { details: [{ path: '/', message: 'must be an object' }] };
+  const wrong = (path: string, message: Problem): void => at('', [{ path, message }]);
+  if (!isObject(file)) return { details: [{ path: '/', message: problem('isObject') }] };
   if (file[formatField] !== formatNumber)
-    return { details: [{ path: `/${formatField}`, message: `must be ${formatNumber}` }] };
+    return { details: [{ path: `/${formatField}`, message: problem('catalogueFormat', { number: formatNumber }) }] };
   const names = ['publisher', formatField, ...kinds.map(({ table }) => table)];
-  for (const name of Object.keys(file)) if (!names.includes(name)) wrong(`/${name}`, 'is not known here');
+  for (const name of Object.keys(file)) if (!names.includes(name)) wrong(`/${name}`, problem('unknownHere'));
 
   const { sdk_id, ...fileSettings } = isObject(file.publisher) ? file.publisher : {};
   const publisher = { ...settings, ...fileSettings };
@@ -63,7 +64,7 @@ export async function parseCatalogue(
     rows.set(kind, read);
     ids.set(kind.table, seenIds);
     if (!Array.isArray(list)) {
-      wrong(`/${kind.table}`, 'must be a list');
+      wrong(`/${kind.table}`, problem('isList'));
       continue;
     }
     for (const [index, item] of (list as unknown[]).entries()) {
@@ -71,20 +72,18 @@ export async function parseCatalogue(
       if (details.length >= maxDetails) return { details };
       const path = `/${kind.table}/${index}`;
       if (!isObject(item)) {
-        wrong(path, 'must be an object');
+        wrong(path, problem('isObject'));
         continue;
       }
       const row = readRow(kind, item, path);
-      if (kind.key === 'id' && !Number.isSafeInteger(row.id))
-        wrong(`${path}/id`, 'must be a whole number: rows name one another by it');
-      else if (seenIds.has(row.id)) wrong(`${path}/${kind.key}`, 'stands for an earlier row already');
+      if (kind.key === 'id' && !Number.isSafeInteger(row.id)) wrong(`${path}/id`, problem('rowId'));
+      else if (seenIds.has(row.id)) wrong(`${path}/${kind.key}`, problem('rowTwice'));
       seenIds.add(row.id);
       read.push(row);
       const shape = checkValue(kind.input, row.values);
       at(path, shape);
-      if (item.image !== undefined && row.image === null) wrong(`${path}/image`, 'must be a picture in base64');
-      if (row.image !== null && row.values.url !== null)
-        wrong(`${path}/url`, 'must be null where the picture is in the file');
+      if (item.image !== undefined && row.image === null) wrong(`${path}/image`, problem('imageBase64'));
+      if (row.image !== null && row.values.url !== null) wrong(`${path}/url`, problem('urlOfImageInFile'));
       if (shape.length > 0) continue;
       if (row.image === null) at(path, (await kind.check?.(row.values, work, null)) ?? []);
       at(path, missingReferences(kind, row.values, ids));
@@ -142,10 +141,10 @@ function missingReferences(
       ([column, { table }]) =>
         values[column] !== null && values[column] !== undefined && !ids.get(table)?.has(values[column]),
     )
-    .map(([column, { noun }]) => ({ path: `/${column}`, message: `${capital(noun)} not found in the file` }));
+    .map(([column, kind]) => ({ path: `/${column}`, message: problem('notInFile', { noun: noun(kind.noun) }) }));
   if (kind !== sequenceRules || !isObject(values.match)) return details;
   mapMatch(values.match, (table, id) => {
-    if (!ids.get(table)?.has(id)) details.push({ path: `/match/${table}`, message: `${id} is not in the file` });
+    if (!ids.get(table)?.has(id)) details.push({ path: `/match/${table}`, message: problem('idNotInFile', { id }) });
     return id;
   });
   return details;
@@ -169,16 +168,16 @@ function checkWhole(rows: ReadonlyMap<Resource, readonly FileRow[]>): ErrorDetai
   let defaults = 0;
   for (const [kind, list] of rows) {
     if (kind.name === 'placements' && list.length > maxPlacements)
-      details.push({ path: '/placements', message: `A publisher has at most ${maxPlacements} placements` });
+      details.push({ path: '/placements', message: problem('maxPlacements', { max: maxPlacements }) });
     for (const { values, path } of list) {
       if (kind === themes && keys.has(values.key))
-        details.push({ path: `${path}/key`, message: 'stands for an earlier theme already' });
+        details.push({ path: `${path}/key`, message: problem('themeTwice') });
       if (kind === themes) keys.add(values.key);
       if (kind === themes && values.is_default === true && ++defaults > 1)
-        details.push({ path: `${path}/is_default`, message: 'is said of an earlier theme already' });
+        details.push({ path: `${path}/is_default`, message: problem('themeSaidTwice') });
       if (kind !== creatives || values.is_primary !== true) continue;
       if (primaries.has(values.offer_id))
-        details.push({ path: `${path}/is_primary`, message: 'is said of an earlier creative of the offer already' });
+        details.push({ path: `${path}/is_primary`, message: problem('creativeSaidTwice') });
       primaries.add(values.offer_id);
     }
   }

@@ -19,6 +19,7 @@ import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.ts';
+import { problem } from '../../../platform/problem.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { createImageStore } from '../../images.ts';
 import { applyRoute } from './apply-route.ts';
@@ -36,7 +37,7 @@ const tags = ['Catalogue'];
 export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
   const store = createImageStore(imageStore);
   const hooks = requirePermission(http, 'configurations');
-  const alone = createAlone('import, apply or export');
+  const alone = createAlone('catalogueJob');
 
   const exportSchema = {
     operationId: 'exportCatalogue',
@@ -152,7 +153,7 @@ async function collect(pieces: AsyncIterable<string>): Promise<Buffer[]> {
     text = '';
     if (length > maxBytes)
       throw new AppError('body_too_large', {
-        message: 'The catalogue is larger than a call can hold; use the command `catalogue export`.',
+        message: problem('catalogueTooLarge'),
       });
   }
   return [...chunks, Buffer.from(text)];

@@ -1,4 +1,5 @@
 import type { Resource, Warning } from '../../../management/resource.ts';
+import { problem } from '../../../platform/problem.ts';
 import type { FileRow } from './parse.ts';
 
 /** Maximum number of warnings about URLs in a response. */
@@ -13,6 +14,6 @@ export function warnOfFileUrls(list: Iterable<readonly [Resource, FileRow]>): Wa
       if (warnings.length < maxWarnings) warnings.push({ path: at + path, message });
       else omitted++;
     }
-  if (omitted > 0) warnings.push({ path: '/', message: `has ${omitted} more warnings about URLs` });
+  if (omitted > 0) warnings.push({ path: '/', message: problem('moreUrlWarnings', { count: omitted }) });
   return warnings;
 }

@@ -1,7 +1,7 @@
 import type { Publisher } from '../../../catalog/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { readProblem, wordProblem } from '../../../platform/problem.ts';
 import { link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
 import type { LiveCall } from '../../live-calls/store.ts';
@@ -57,4 +57,4 @@ export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] 
 }
 
 const fieldText = ({ path, message }: { path: string; message: string }): Html =>
-  html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${apiText(message)}.`;
+  html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${wordProblem(readProblem(message))}`;

@@ -1,8 +1,9 @@
 import { kindsWith } from '../../../catalog/event-kinds.ts';
 import type { Publisher } from '../../../catalog/types.ts';
+import { type ErrorCode, errorStatuses } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { problem, wordProblem } from '../../../platform/problem.ts';
 import { badge, codeBlock, link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
@@ -44,9 +45,16 @@ export const callItem = ({ id, at, call }: { id: string; at: Date; call: LiveCal
     ${stateBadge(call)}
     <code>${call.method} ${call.path}</code>
     <span>${call.status}</span>
-    ${call.error !== null && html`<span>${apiText(call.error.message)}</span>`}
+    ${call.error !== null && html`<span>${errorText(call.error)}</span>`}
     ${callDetails(call, publisher)}
   </li>`;
+
+/** Responses hold texts in English. Default texts of error codes are shown in the reader's language. */
+function errorText({ code, message }: { code: string; message: string }): string {
+  if (!Object.hasOwn(errorStatuses, code)) return message;
+  const byDefault = problem(code as ErrorCode);
+  return wordProblem(String(byDefault) === message ? byDefault : message);
+}
 
 type Kind = 'refused' | 'partly' | 'answered';
 const kindOf = ({ status, notes }: LiveCall): Kind =>

@@ -2,7 +2,7 @@ import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { readProblem, wordProblem } from '../../../platform/problem.ts';
 import { badge, table } from '../../../shell/components.ts';
 import { count, moment } from '../../../shell/format.ts';
 
@@ -32,7 +32,7 @@ export const noticeTable = (notices: readonly LiveNotice[], { publisher }: Publi
     ],
     notices.map(({ path, message, refused, count: times, last_at: lastAt }) => [
       path === '' ? '–' : html`<code>${path.replace(/^\//, '')}</code>`,
-      apiText(message),
+      wordProblem(readProblem(message)),
       refused ? badge(t('live.refused'), 'bad') : badge(t('live.partly'), 'warn'),
       count(Number(times)),
       moment(publisher, lastAt, 'second'),

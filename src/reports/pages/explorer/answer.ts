@@ -2,7 +2,7 @@ import type { Publisher } from '../../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { problem, wordProblem } from '../../../platform/problem.ts';
 import { perLocale } from '../../../shell/format.ts';
 import type { ConvertedTotal } from '../../converted.ts';
 import {
@@ -70,7 +70,10 @@ export async function answerOf(
 function problemOf(err: AppError, state: ExplorerState): Problem {
   const [detail] = err.details ?? [];
   if (err.code === 'report_too_large')
-    return { text: apiText(err.message), fix: { text: t('reports.showLastWeek'), state: { ...state, range: '7d' } } };
+    return {
+      text: wordProblem(err.problem),
+      fix: { text: t('reports.showLastWeek'), state: { ...state, range: '7d' } },
+    };
   const isByHour = state.interval === 'hour';
   const fix = isByHour ? { text: t('reports.showByDay'), state: { ...state, interval: null } } : null;
   return {
@@ -80,11 +83,11 @@ function problemOf(err: AppError, state: ExplorerState): Problem {
 }
 
 function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
-  if (detail !== undefined && /at most/.test(detail.message))
+  if (detail?.message.key === 'apiTexts.daysAtMost')
     return isByHour
       ? t('reports.tooManyDaysByHour', { days: maxDaysByHour })
       : t('reports.tooManyDays', { days: maxDays });
-  const reason = detail === undefined ? t('reports.isInvalid') : apiText(detail.message);
+  const reason = wordProblem(detail?.message ?? problem('isInvalid'));
   return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 

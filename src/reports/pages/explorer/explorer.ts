@@ -7,6 +7,7 @@ import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { problem } from '../../../platform/problem.ts';
 import { linkButton, notice } from '../../../shell/components.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import type { Page, Shell } from '../../../shell/layout.ts';
@@ -69,7 +70,7 @@ const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): Rep
 async function explorerCsv(scope: Scope, context: PublisherContext): Promise<PageResult> {
   const question = askedBy(scope, context);
   const answer = await answerOf(scope.reports, question, context.request.signal);
-  if ('text' in answer) throw new AppError('invalid_request', { message: answer.text });
+  if ('text' in answer) throw new AppError('invalid_request', { message: problem('verbatim', { text: answer.text }) });
   const { from, to } = answer.periods.days;
   const text = toReportCsv(question.state, answer, question.names);
   return { download: text, type: 'text/csv; charset=utf-8', name: `report-${from}-${to}.csv` };

@@ -2,6 +2,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../../platform/http/day-range.ts';
 import { dayMs, hourMs } from '../../../platform/lib/time.ts';
 import { instantOf, offsetMs } from '../../../platform/lib/time-zone.ts';
+import { problem } from '../../../platform/problem.ts';
 import { dayForm, perLocale } from '../../../shell/format.ts';
 import { dateIn, maxDays, maxDaysByHour } from '../../query/request.ts';
 import type { RangeName } from './ranges.ts';
@@ -43,7 +44,7 @@ export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number)
 }
 
 const tooLate = (): AppError =>
-  new AppError('invalid_request', { details: [{ path: '/from', message: 'lies in the future' }] });
+  new AppError('invalid_request', { details: [{ path: '/from', message: problem('inFuture') }] });
 
 /** End of the current local hour, some days ago. */
 function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { parseUrl } from '../../../platform/lib/url.ts';
+import { problem } from '../../../platform/problem.ts';
 import type { SecretBox } from '../../../platform/security/secret-box.ts';
 import type { Span, Tracing } from '../../../platform/tracing/tracing.ts';
 import type { PayloadLinks } from '../../payload-link.ts';
@@ -151,7 +152,7 @@ function loggedFields(result: SendResult, verdict: Verdict): Pick<Settlement, Lo
   }
   const { status, timing, remoteAddress, headers, body, truncated } = result;
   const errorMessage =
-    errorClass === 'redirect' ? 'redirects are not followed' : errorClass && `the answer was ${status}`;
+    errorClass && String(errorClass === 'redirect' ? problem('redirected') : problem('answerWas', { status }));
   return {
     status,
     errorClass,

@@ -1,7 +1,6 @@
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
 import { actionButton, badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
 import { hasRole } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
@@ -9,6 +8,7 @@ import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
 import type { EndpointLabel } from '../../endpoint-store.ts';
+import { attemptError } from '../endpoints/test-result.ts';
 import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
 type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
@@ -91,7 +91,7 @@ function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
-  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${apiText(error.message)}`;
+  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${attemptError(error, null)}`;
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 

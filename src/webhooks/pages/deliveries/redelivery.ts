@@ -6,7 +6,7 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { wordProblem } from '../../../platform/problem.ts';
 import { actionButton, badge, card, descriptionList, linkButton } from '../../../shell/components.ts';
 import { type Fields, hasRole, pathText } from '../../../shell/context.ts';
 import { count, moment, momentOr } from '../../../shell/format.ts';
@@ -38,7 +38,7 @@ async function redeliver({ deps, failFast }: Scope, context: PublisherContext): 
     );
     return { to, done: t('deliveries.attemptQueued') };
   } catch (err) {
-    if (err instanceof AppError && err.status === 409) return { to, failed: apiText(err.message) };
+    if (err instanceof AppError && err.status === 409) return { to, failed: wordProblem(err.problem) };
     throw err;
   }
 }
@@ -61,7 +61,7 @@ async function redeliverMatches(
     );
     return { to: context.path(`/deliveries/replays/${job.id}`) };
   } catch (err) {
-    if (err instanceof AppError && err.code === 'too_many_replays') return { to, failed: apiText(err.message) };
+    if (err instanceof AppError && err.code === 'too_many_replays') return { to, failed: wordProblem(err.problem) };
     throw err;
   }
 }

@@ -1,13 +1,12 @@
 import type { Publisher } from '../../../catalog/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
 import { badge, codeBlock, type Tone } from '../../../shell/components.ts';
 import { milliseconds, moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { DeliveryStatus } from '../../deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
-import { headersText, timingList } from '../endpoints/test-result.ts';
+import { attemptError, headersText, timingList } from '../endpoints/test-result.ts';
 
 type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];
 
@@ -35,7 +34,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${badge(t(`attemptOutcome.${state}`), kind || 'info')}
       ${response !== null && badge(String(response.status))}
       ${timing !== null && html`<span>${milliseconds(timing.total_ms)}</span>`}
-      ${error !== null && html`<span>${error.class}: ${apiText(error.message)}</span>`}
+      ${error !== null && html`<span>${error.class}: ${attemptError(error, response?.status ?? null)}</span>`}
       ${next !== null && nextAttempt(publisher, next)}
       ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;

@@ -2,6 +2,7 @@ import type { Condition } from '../../../catalog/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import { Problem } from '../../../platform/problem.ts';
 import type { Fields } from '../../../shell/context.ts';
 import { columns, type FormBuilder, type FormValues, moreFields } from '../../../shell/forms.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
@@ -150,7 +151,7 @@ export function readSettings(fields: Fields) {
   const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
     const value = fields.number(name);
     if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-    throw invalid(name, t('webhooks.mustBeBetween', { label, min, max }));
+    throw invalid(name, new Problem('webhooks.mustBeBetween', { label, min, max }));
   };
   return {
     url: fields.text('url'),
@@ -183,7 +184,7 @@ function readHeaderLines(text: string): Record<string, string | null> {
     .filter((line) => line.trim() !== '')
     .map((line): [string, string | null] => {
       const [name = '', ...rest] = line.split(':');
-      if (rest.length === 0) throw invalid('headers', t('webhooks.headerForm', { line: line.trim() }));
+      if (rest.length === 0) throw invalid('headers', new Problem('webhooks.headerForm', { line: line.trim() }));
       return [name.trim(), rest.join(':').trim() || null];
     });
   return Object.fromEntries(entries);
@@ -193,7 +194,7 @@ function readSteps(text: string): number[] | null {
   const parts = text.split(/[\s,]+/).filter((part) => part !== '');
   if (parts.length === 0) return null;
   if (parts.length > maxSteps || parts.some((part) => !/^\d{1,6}$/.test(part)))
-    throw invalid('retry_steps_s', t('webhooks.mustBeSteps', { max: maxSteps }));
+    throw invalid('retry_steps_s', new Problem('webhooks.mustBeSteps', { max: maxSteps }));
   return parts.map(Number);
 }
 
@@ -203,11 +204,11 @@ function readFilter(text: string): Condition | null {
   try {
     filter = JSON.parse(text);
   } catch {
-    throw invalid('filter', t('webhooks.mustBeJson'));
+    throw invalid('filter', new Problem('webhooks.mustBeJson'));
   }
   requireUsableFilter(filter);
   return filter as Condition;
 }
 
-const invalid = (name: string, message: string): AppError =>
+const invalid = (name: string, message: Problem): AppError =>
   new AppError('invalid_endpoint', { details: [{ path: `/${name}`, message }] });

@@ -6,8 +6,9 @@ import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { Problem } from '../../../platform/problem.ts';
 import { notice } from '../../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, pathText } from '../../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, pathText, reasonOf } from '../../../shell/context.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { readActivity } from '../../activity/activity.ts';
@@ -188,7 +189,7 @@ async function activityOf(
 function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, field = '', name] = path.split('/');
   return field === 'headers' && name !== undefined
-    ? { path: '/headers', message: `${name} ${message}` }
+    ? { path: '/headers', message: `${name}: ${message}` }
     : { path, message };
 }
 
@@ -222,7 +223,9 @@ function store(scope: Scope, context: PublisherContext, fields: Fields): Promise
 
 function requireSome(events: string[]): string[] {
   if (events.length > 0) return events;
-  throw new AppError('invalid_endpoint', { details: [{ path: '/events', message: t('webhooks.chooseEvent') }] });
+  throw new AppError('invalid_endpoint', {
+    details: [{ path: '/events', message: new Problem('webhooks.chooseEvent') }],
+  });
 }
 
 /** Sends a test event to the typed URL. If scripts run, the result replaces a part of the page. */
@@ -255,6 +258,5 @@ function testedEvent({ deps: { events } }: Scope, name: string | undefined): Eve
 
 function testError(err: unknown): string {
   if (err instanceof AppError && err.code === 'too_many_requests') return t('webhooks.tooManyTests');
-  const [error]: FieldErrors = fieldErrorsOf(err);
-  return t('webhooks.urlError', { reason: error?.message ?? t('webhooks.cannotBeUsed') });
+  return t('webhooks.urlError', { reason: reasonOf(err) });
 }

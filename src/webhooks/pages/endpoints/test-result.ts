@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { apiText } from '../../../shell/api-text.ts';
+import { problem, wordProblem } from '../../../platform/problem.ts';
 import { badge, codeBlock, descriptionList, notice } from '../../../shell/components.ts';
 import { milliseconds } from '../../../shell/format.ts';
 import type { TestOutcome } from '../../endpoints/test-endpoint.ts';
@@ -12,13 +12,24 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
     <p>
       <strong>${delivered ? t('webhooks.testDelivered') : t('webhooks.testFailed')}</strong>
       ${status !== null && badge(String(status), delivered ? 'good' : 'bad')}
-      ${error !== null && `${error.class}: ${apiText(error.message)}`}
+      ${error !== null && `${error.class}: ${attemptError(error, status)}`}
     </p>`;
   return html`
     ${notice(delivered ? 'done' : 'failed', summary)}
     ${timing !== null && timingList(timing)}
     ${headers !== null && block(t('webhooks.headers'), t('webhooks.responseHeaders'), headersText(headers))}
     ${body !== null && block(t('webhooks.body'), t('webhooks.responseBody'), body || t('webhooks.emptyBody'))}`;
+}
+
+/**
+ * Text for the error of an attempt. Its message is stored in English; the reader's language has texts for those that
+ * follow from the status and the class.
+ */
+export function attemptError(error: { class: string; message: string }, status: number | null): string {
+  if (status !== null)
+    return wordProblem(error.class === 'redirect' ? problem('redirected') : problem('answerWas', { status }));
+  if (error.class === 'dns') return wordProblem(problem('hostUnresolved'));
+  return error.class === 'blocked_address' ? wordProblem(problem('addressNotPublic')) : error.message;
 }
 
 const block = (heading: string, label: string, text: string): Html =>
