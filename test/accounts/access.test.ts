@@ -139,7 +139,7 @@ describe('roles', () => {
       expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
       links.push(linkOf(answers[0]?.body ?? ''));
       notices.push((answers[0]?.body ?? '').replaceAll(linkOf(answers[0]?.body ?? ''), 'LINK'));
-      expect((await admin.post(list, { email, role: 'analyst' })).body).toContain('in the list already');
+      expect((await admin.post(list, { email, role: 'analyst' })).body).toContain('already in the list');
     }
     const rowsOf = (body: string, email: string) =>
       (body.match(/<tr>[\s\S]*?<\/tr>/g) ?? [])

@@ -75,7 +75,7 @@ test('a lockout is one entry, however many attempts follow; attempts for unknown
   await expect.poll(() => logOf(email)).toEqual(['system sign-in lock locked_for=one address']);
   const { rows } = await t.pool.query("select 1 from audit_log where resource_id = 'nobody@example.com'");
   expect(rows).toEqual([]);
-  expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by sign-in lockout');
+  expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by too many failed sign-ins');
 });
 
 test('changes of operator accounts are in a log only operators see', async () => {

@@ -60,7 +60,7 @@ test('an unknown role is rejected at its field: nobody is invited or changed', a
   for (const role of ['owner', 'operator', 'Admin', '999999']) {
     const { statusCode, body } = await admin.post(users(), { email: 'unknown-role@shop.example', role });
     expect(statusCode, role).toBe(422);
-    expect(body).toContain('Unknown role. Choose one of the list.');
+    expect(body).toContain('This role does not exist. Choose a role from the list.');
   }
   expect(await count()).toBe(before);
   const member = await signInAs(t, 'manager', other);

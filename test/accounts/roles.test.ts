@@ -179,7 +179,7 @@ test('in the browser an admin creates a role and grants it to a member, who sees
   const row = page.getByRole('row').filter({ hasText: member.email });
   await row.getByRole('combobox').selectOption({ label: 'Catalogue team' });
   await row.getByRole('button', { name: 'Change' }).click();
-  await page.getByText(`${member.email} updated.`).first().waitFor();
+  await page.getByText(`${member.email} was updated.`).first().waitFor();
 
   await theirs.reload();
   await add.waitFor();

@@ -218,7 +218,7 @@ describe('a one-time link', () => {
     const token = await createFirstOperatorLink(t.pool, nowMs);
     const answer = await start(token, { email: 'second@example.com', ...newPasswordFields });
     expect(answer.statusCode).toBe(400);
-    expect(answer.body).toContain('This link was already used.');
+    expect(answer.body).toContain('This link has already been used.');
     const { rowCount } = await t.pool.query("select 1 from users where email = 'second@example.com'");
     expect(rowCount).toBe(0);
   });

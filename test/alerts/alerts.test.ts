@@ -54,15 +54,15 @@ test('an endpoint fails and the right person is told, once', async () => {
   const page = await openAs(browser, admin, base, `${pages}/alerts`);
   const inbox = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Alerts/ });
   await page.getByText('No alerts').waitFor();
-  const mails = page.locator('section').filter({ hasText: 'Mail me when' });
-  await mails.getByLabel('A webhook endpoint fails').check();
+  const mails = page.locator('section').filter({ hasText: 'E-mail me when' });
+  await mails.getByLabel('A webhook endpoint is failing').check();
   await mails.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Mails of alerts saved.').waitFor();
-  const channels = page.locator('section').filter({ hasText: 'Tell it when' });
+  await page.getByText('E-mail alerts saved.').waitFor();
+  const channels = page.locator('section').filter({ hasText: 'Notify this channel when' });
   await channels.getByLabel('Name').fill('#checkout');
   await channels.getByLabel('Webhook URL').fill(`${channel.url}/T0/secret`);
-  await channels.getByLabel('A webhook endpoint fails').check();
-  await channels.getByRole('button', { name: 'Add and send a first message' }).click();
+  await channels.getByLabel('A webhook endpoint is failing').check();
+  await channels.getByRole('button', { name: 'Add and send test message' }).click();
   await page.getByText('#checkout added.').waitFor();
   expect(await page.content()).not.toContain('/T0/secret');
   await until(() => channel.taken.length, 1);
@@ -104,11 +104,11 @@ test('an endpoint fails and the right person is told, once', async () => {
   await page.getByRole('link', { name: 'Look at them' }).click();
   const alert = page.locator('li.alert').filter({ hasText: 'Webhook endpoint failing' });
   await alert.filter({ hasText: 'New' }).waitFor();
-  await alert.getByRole('button', { name: 'Mute 7 days' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Mute 7 days' }).click();
-  await page.getByText('Muted for 7 days.').waitFor();
+  await alert.getByRole('button', { name: 'Mute for 7 days' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Mute for 7 days' }).click();
+  await page.getByText('Alert muted for 7 days.').waitFor();
   await page.getByRole('button', { name: 'Mark all as read' }).click();
-  await page.getByText('All read.').waitFor();
+  await page.getByText('No new alerts.').waitFor();
   expect(await inbox.innerText()).toBe('Alerts');
   const again = { publisherId: me.id, kind: 'endpoint.failing', subject: String(endpointId), cause: 'again' } as const;
   const data = { endpoint_id: endpointId, url: shop.url, failures: 3, failing_since: new Date().toISOString() };
@@ -160,7 +160,7 @@ test('a placement that earns half of last week is told once, and again after it 
   const analyst = await signInAs(t, 'analyst');
   const page = await analyst.get(`/dashboard/p/${t.publisher.id}/alerts`);
   expect(textOf(page.body)).toMatch(
-    /Revenue of drop-test down by 80% US\$3\.00 in the 6 hours until .* of last week US\$15\.00\./,
+    /Revenue of drop-test down 80% US\$3\.00 in the 6 hours before .*, compared with US\$15\.00 in .* of last week\./,
   );
   const link = /href="([^"]*reports\?[^"]*drop-test[^"]*)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
   expect((await analyst.get(link)).statusCode).toBe(200);
@@ -247,8 +247,10 @@ test('a channel at a private address is refused, and one that does not answer is
     expect(answer.statusCode, url).toBe(422);
     expect(answer.body, url).toContain('f-url-error');
   }
-  expect(textOf((await add(refused.url)).body)).toContain('Took no message: The response had the status 404.');
-  expect(textOf((await add(refused.url, { kinds: 'nothing' })).body)).toContain('Must have at least one.');
+  expect(textOf((await add(refused.url)).body)).toContain(
+    'The channel did not accept the test message. The response had the status 404.',
+  );
+  expect(textOf((await add(refused.url, { kinds: 'nothing' })).body)).toContain('Select at least one alert.');
   expect((await t.pool.query("select from alert_rules where name = 'x'")).rowCount).toBe(0);
 });
 
@@ -296,10 +298,10 @@ test('what came after the inbox was opened stays unread', async () => {
   const until = /name="until" value="(\d+)"/.exec((await analyst.get(inbox)).body)?.[1] ?? '';
   await raise('second');
   await analyst.post(`${inbox}/read`, { until });
-  expect(textOf((await analyst.get(inbox)).body)).toContain('1 new.');
+  expect(textOf((await analyst.get(inbox)).body)).toContain('1 new');
   await analyst.post(`${inbox}/read`, { until: '99999999999999999999' });
   await analyst.post(`${inbox}/read`, { until: 'x' });
-  expect(textOf((await analyst.get(inbox)).body)).toContain('1 new.');
+  expect(textOf((await analyst.get(inbox)).body)).toContain('1 new');
 });
 
 test('a user who lost access gets no mail, and a mail that was not taken is sent again', async () => {
@@ -360,5 +362,5 @@ test('the end of a key is told of 30, 7 and 1 days before, as far as it was made
   const analyst = await signInAs(t, 'analyst', manager.id);
   const inbox = textOf((await analyst.get(`/dashboard/p/${manager.id}/alerts`)).body);
   expect(inbox).toContain('API key expires within 30 days: Old till');
-  expect(inbox).toContain('It has not been used.');
+  expect(inbox).toContain('It has never been used.');
 });

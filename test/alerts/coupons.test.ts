@@ -44,8 +44,8 @@ test('codes that run low, and an offer without any, are told of once', async () 
   expect(await told(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
   const manager = await signInAs(t, 'manager');
   const inbox = (await manager.get(`/dashboard/p/${t.publisher.id}/alerts`)).body;
-  expect(inbox).toContain('Few coupon codes are left:');
-  expect(inbox).toContain('The offer is shown to nobody until codes are added.');
+  expect(inbox).toContain('Coupon codes running low:');
+  expect(inbox).toContain('The offer is paused until you add codes.');
 });
 
 test('codes that stay low although some are added are not told of again, those that run low later are', async () => {

@@ -11,16 +11,16 @@ afterAll(() => t?.close());
 
 test.each([
   [
-    ...(['en', 'Type ids or choose a file first.'] as const),
+    ...(['en', 'Enter user IDs or choose a file first.'] as const),
     ...([
-      'Nobody was added: no row can be read. Line 1: The ID is invalid. The value must not be an',
+      'No members were added because no row could be read. Line 1: The ID is invalid. The value must not be an',
       'The first value has no digits',
     ] as const),
   ],
   [
     'de',
-    'Geben Sie zuerst Kennungen ein',
-    'Niemand wurde hinzugefügt: Keine Zeile ist lesbar. Zeile 1: Die ID ist ungültig. Der Wert darf keine E-Mail-Adresse',
+    'Geben Sie zuerst Nutzer-IDs ein',
+    'keine Zeile lesbar ist. Zeile 1: Die ID ist ungültig. Der Wert darf keine E-Mail-Adresse',
     'Der erste Wert hat anders als die übrigen keine Ziffern',
   ],
 ] as const)(

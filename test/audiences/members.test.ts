@@ -216,6 +216,6 @@ test('pasted ids of which none can be read are shown again as they were typed', 
   const answer = await admin.post(path, { ids: pasted });
   expect(answer.statusCode, answer.body).toBe(422);
   expect(answer.body.replaceAll('\r', '')).toContain(`${pasted}</textarea>`);
-  expect(answer.body).toContain('Nobody was added: no row can be read.');
+  expect(answer.body).toContain('No members were added because no row could be read.');
   expect((await admin.post(path, { ids: ' ' })).statusCode).toBe(422);
 });

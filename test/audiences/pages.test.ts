@@ -56,11 +56,11 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   await press('Check file');
   await page.getByRole('cell', { name: 'known-1' }).waitFor();
   await press('Import 2 rows');
-  await toast('2 users added; one row could not be read (lines 4).');
-  await page.getByText('2 users.').waitFor();
-  await page.getByLabel('Is this user in it?').fill('known-1');
-  await press('Look up');
-  await toast('The user is in this audience.');
+  await toast('2 members added. 1 row could not be read (lines 4).');
+  await page.getByText('2 members.').waitFor();
+  await page.getByLabel('User ID (pub_user_id)').fill('known-1');
+  await press('Check membership');
+  await toast('The user is a member of this audience.');
   await go(`/campaigns/${campaign}`);
   await page.getByLabel('Excluded audiences').fill('customers');
   await press('Save');
@@ -81,27 +81,27 @@ test('all pasted ids are added, and a list that is too long adds none', async ()
       return (await fetch(form?.action ?? '', { method: 'POST', body: data })).text();
     }, typed);
   await go('/audiences/customers');
-  expect(await add(ids(2500))).toContain('2,500 users added.');
+  expect(await add(ids(2500))).toContain('2,500 members added.');
   expect(await add(ids(15_000))).toContain('larger than 512 kB');
   await go('/audiences/customers');
-  await page.getByText('2,502 users.').waitFor();
+  await page.getByText('2,502 members.').waitFor();
 });
 
 test('an audience with a rule says what it counts, and cannot be filled by hand', async () => {
   await go('/audiences/new');
   await page.getByRole('textbox', { name: 'Key', exact: true }).fill('clicked');
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Clicked lately');
-  await page.getByLabel('Filled by').selectOption({ label: 'Clicked' });
-  await page.getByLabel('At least this often').fill('2');
-  await page.getByLabel('Within days').fill('7');
+  await page.getByLabel('Source of members').selectOption({ label: 'Clicked an offer' });
+  await page.getByLabel('Minimum number of times').fill('2');
+  await page.getByLabel('Period (days)').fill('7');
   await press('Save');
-  await page.getByText('Its rule is followed within seconds.').waitFor();
+  await page.getByText('The rule adds users within seconds.').waitFor();
   expect(await page.getByRole('button', { name: 'Add members' }).count()).toBe(0);
-  await page.getByLabel('How many are also in').selectOption({ label: 'customers' });
-  await press('Count');
-  await toast('Nobody is also in customers.');
+  await page.getByLabel('Overlap with').selectOption({ label: 'customers' });
+  await press('Count shared members');
+  await toast('No members are also in customers.');
   await go('/audiences');
-  await page.getByText('Clicked, 2 times within 7 days').waitFor();
+  await page.getByText('Clicked an offer, at least 2 times within 7 days').waitFor();
 });
 
 test('a blocked brand, which says what it costs, and a stopped campaign are gone from the next answers', async () => {
@@ -118,13 +118,13 @@ test('a blocked brand, which says what it costs, and a stopped campaign are gone
   // Of decisions by many catalogues, those of the one with the most of them are made again: the one of now.
   const visits = fetches + 12;
   for (let visit = 0; visit < visits; visit += 1) await shownTo(`visitor-${visit}`);
-  await page.getByRole('link', { name: 'Make them again' }).click();
-  await page.getByRole('table', { name: 'What the rules cost' }).waitFor();
+  await page.getByRole('link', { name: 'Calculate cost' }).click();
+  await page.getByRole('table', { name: 'Cost of the rules' }).waitFor();
   // A decision can be made again once its catalogue is stored, which happens beside the requests.
   await expect
     .poll(async () => {
       await page.reload();
-      const costs = page.getByRole('table', { name: 'What the rules cost' }).getByRole('row');
+      const costs = page.getByRole('table', { name: 'Cost of the rules' }).getByRole('row');
       return costs
         .filter({ hasText: rows[0]?.name ?? '' })
         .first()

@@ -187,7 +187,7 @@ test('a copy is named one: campaign and offer', async () => {
     const page = await open('manager', path);
     const name = await page.getByRole('heading', { level: 1 }).innerText();
     await press(page, 'Duplicate');
-    await toast(page, 'This is the copy');
+    await toast(page, 'This is a copy');
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(`${name} (copy)`);
     await press(page, 'Remove');
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
@@ -216,7 +216,7 @@ test('a new offer is saved with its picture; with a file that is none nothing is
 test('who may not change a row sees values, and is told so', async () => {
   for (const path of ['/campaigns/1', '/offers/1', '/settings/themes/1', '/settings/placements/checkout']) {
     const page = await open('analyst', path);
-    await page.getByText('changing it takes the role').waitFor();
+    await page.getByText('To change it, you need the role').waitFor();
     expect(await page.locator('.form :is(input, select, textarea):enabled').count()).toBe(0);
     expect(await page.locator('.form .button:visible').count()).toBe(0);
     const first = `document.querySelector('fieldset.plain :is(input[type="text"], .chips)')`;
@@ -250,10 +250,10 @@ test('one brand colour makes a whole palette, which stays open to edits', async 
   const before = await dark.inputValue();
   await page.getByLabel('Brand colours').fill('no colour');
   await press(page, 'Make palette');
-  await page.getByText('Enter a colour such as').waitFor();
+  await page.getByText('Enter a colour, for example').waitFor();
   await page.getByLabel('Brand colours').fill('#6b2fd9');
   await page.keyboard.press('Enter');
-  await page.getByText('All colours below are set').waitFor();
+  await page.getByText('All light and dark colours below').waitFor();
   expect(await yes.inputValue()).toBe('#6b2fd9');
   expect(await dark.inputValue()).not.toBe(before);
   await page.locator('input[name="styles.footer.textColor"]').fill('#eeeeee');
@@ -289,7 +289,7 @@ describe('a web font of a theme', () => {
     await page.getByText('not measured').first().waitFor();
     await url.fill(`${base}/brand.woff2`);
     await page.keyboard.press('Enter');
-    await page.getByText('The font is read.').waitFor();
+    await page.getByText('The font has been read').waitFor();
     expect(await page.getByLabel('Name of the font').inputValue()).toBe('Brand Sans');
     const frame = page.frameLocator('.preview iframe');
     await frame.locator('[data-perkwire] .tile').first().waitFor();

@@ -166,9 +166,9 @@ describe('from an empty database, in the browser only', () => {
 
   test('shows every call live: events and confirmation, refused ones with what to do; filter and pause', async () => {
     await menu('Integration');
-    await page.getByText('Waiting for the first call').waitFor();
+    await page.getByText('Waiting for the first API call').waitFor();
     await menu('Live');
-    await page.getByText('Waiting for the first call').waitFor();
+    await page.getByText('Waiting for the first API call').waitFor();
     answer = (await (
       await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
         method: 'POST',
@@ -234,7 +234,7 @@ describe('from an empty database, in the browser only', () => {
     await page.locator('#delivery').getByText('delivered').first().waitFor();
     await page.getByText('"pub_user_id": "shopper-7"').waitFor();
     await press('Redeliver');
-    await message('Attempt queued');
+    await message('Attempt scheduled');
     await expect.poll(() => page.locator('.timeline li').count()).toBe(2);
     await page.locator('.timeline summary').first().click();
     await screenshot('dashboard-delivery');
@@ -470,30 +470,30 @@ describe('for all users', () => {
     await tab.getByRole('option', { name: 'Germany DE' }).click();
     await field('Excluded placements').fill('chekout');
     await field('Excluded placements').press('Enter');
-    await tab.getByText('chekout (never seen)').waitFor();
+    await tab.getByText('chekout (no requests yet)').waitFor();
     for (const hour of ['Monday 12:00', 'Monday 13:00', 'Friday 12:00', 'Friday 13:00']) await field(hour).check();
     await button('Add condition').click();
     await field('Attribute').fill('cart_total');
     await field('Comparison').selectOption({ label: 'is at least' });
     await field('Value').fill('50');
     await button('Add frequency cap').click();
-    await field('At most').fill('3');
-    await field('In').fill('1');
+    await field('Maximum').fill('3');
+    await field('Period').fill('1');
     await button('Add frequency cap').click();
     await button('Remove: Frequency cap 2').click();
-    await expect.poll(() => tab.getByLabel('Counted by').count()).toBe(1);
+    await expect.poll(() => tab.getByLabel('Counted per').count()).toBe(1);
     await button('Add budget or total cap').click();
     const budget = tab.getByRole('group', { name: 'Budget or total cap 1' });
-    await budget.getByLabel('At most').fill('0');
-    await budget.getByLabel('Of').selectOption('budget');
+    await budget.getByLabel('Maximum').fill('0');
+    await budget.getByLabel('Metric').selectOption('budget');
     await field('Exclusion groups').fill('lunch');
-    await field('Click id parameter').fill('click id');
+    await field('URL parameter for the click ID').fill('click id');
     await button('Save').click();
     const summary = tab.getByRole('alert');
-    await summary.getByRole('link', { name: 'Budget or total cap 1, at most' }).waitFor();
-    await summary.getByRole('link', { name: 'Click id parameter' }).waitFor();
-    await budget.getByLabel('At most').fill('500');
-    await field('Click id parameter').fill('click_id');
+    await summary.getByRole('link', { name: 'Budget or total cap 1, maximum' }).waitFor();
+    await summary.getByRole('link', { name: 'URL parameter for the click ID' }).waitFor();
+    await budget.getByLabel('Maximum').fill('500');
+    await field('URL parameter for the click ID').fill('click_id');
     await button('Save').click();
     await tab.getByRole('status').filter({ hasText: 'Lunch break saved' }).waitFor();
     const { rows } = await demo.t.pool.query("select rules from campaigns where name = 'Lunch break'");
@@ -554,16 +554,16 @@ describe('for all users', () => {
     await tab.getByLabel('Name', { exact: true }).fill('Typed “for long” & kept');
     await tab.getByRole('button', { name: 'Add budget or total cap', exact: true }).click();
     const cap = tab.getByRole('group', { name: /^Budget or total cap \d$/ }).last();
-    await cap.getByLabel('At most').fill('321');
+    await cap.getByLabel('Maximum').fill('321');
     const endSession = () =>
       demo.t.pool.query('delete from user_sessions where id = (select max(id) from user_sessions)');
     await endSession();
     await tab.getByRole('button', { name: 'Save', exact: true }).first().click();
     await tab.waitForURL(/sign-in/);
     await signIn();
-    await tab.getByText('Your edits are back').waitFor();
+    await tab.getByText('Your input has been restored').waitFor();
     expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed “for long” & kept');
-    expect(await cap.getByLabel('At most').inputValue()).toBe('321');
+    expect(await cap.getByLabel('Maximum').inputValue()).toBe('321');
     const stored = () => demo.t.pool.query('select name from campaigns where id = 1');
     expect((await stored()).rows).toEqual([{ name: before }]);
     await tab.getByLabel('Name', { exact: true }).fill(before);
@@ -575,7 +575,7 @@ describe('for all users', () => {
     await tab.getByLabel('Name', { exact: true }).fill('Overtime');
     await tab.waitForURL(/sign-in/);
     await signIn();
-    await tab.getByText('Your edits are back').waitFor();
+    await tab.getByText('Your input has been restored').waitFor();
     expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('Overtime');
 
     const forms = [
@@ -598,7 +598,7 @@ describe('for all users', () => {
       expect(await tab.evaluate('JSON.stringify(sessionStorage)'), path).not.toContain('s3cret');
       await signIn();
       await tab
-        .getByText(`Your edits are back${secret === undefined ? '' : '; they are not saved yet. Enter'}`)
+        .getByText(`Your input has been restored${secret === undefined ? '' : '; they are not saved yet. Enter'}`)
         .waitFor();
       expect(await tab.getByLabel(field, { exact: true }).inputValue(), path).toBe(typed);
       if (secret !== undefined) expect(await tab.getByLabel(secret, { exact: true }).inputValue()).toBe(stored);
@@ -619,7 +619,7 @@ describe('for all users', () => {
     await tab.getByLabel('Current password').fill('six calm badgers');
     await tab.getByRole('button', { name: 'Confirm and continue' }).click();
     await tab.getByText('API key created.').waitFor();
-    expect(await tab.getByText('Your edits are back').count()).toBe(0);
+    expect(await tab.getByText('Your input has been restored').count()).toBe(0);
     expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('');
     await own.close();
   });

@@ -66,7 +66,7 @@ describe('where a publisher approves changes', () => {
       const answer = await user.post(`${path}/duplicate`);
       expect([answer.statusCode, answer.headers.location]).toEqual([303, path]);
       const flash = cookieFrom(answer, 'perkwire_flash') ?? '';
-      expect((await user.get(path, { cookie: `${user.cookie}; ${flash}` })).body).toContain('Nothing was copied');
+      expect((await user.get(path, { cookie: `${user.cookie}; ${flash}` })).body).toContain('Nothing was duplicated');
     }
     expect((await t.pool.query(counted)).rows).toEqual(before);
   });

@@ -339,7 +339,7 @@ test('what came is shown on the pages of campaign and offer, and listed on the c
   for (const path of [`/campaigns/${campaign}`, `/offers/${offer}`])
     expect(await text(path)).toMatch(/The campaign was paused at .*: its landing page is gone/);
   await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
-  expect(await text('/alerts')).toMatch(/Paused, its landing page is lost: Boxes/);
+  expect(await text('/alerts')).toMatch(/Campaign paused, landing page unavailable: Boxes/);
   const listed = await runCommand(['landing-pages', '--problems'], env);
   expect([listed.code, listed.out]).toEqual([1, expect.stringContaining(`campaign ${campaign}  Boxes  paused  gone`)]);
 });
@@ -479,7 +479,7 @@ describe('the page of a secondary action', () => {
       /The offer was paused at .*: the page of its secondary action is gone/,
     );
     await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
-    expect(await text('/alerts')).toMatch(/Paused, the page of its secondary action is lost: /);
+    expect(await text('/alerts')).toMatch(/Offer paused, page of its secondary action unavailable: /);
     const listed = await runCommand(['landing-pages', '--problems'], env);
     expect([listed.code, listed.out]).toEqual([1, expect.stringMatching(`^offer ${offer}  .*  paused  gone`)]);
   });

@@ -50,7 +50,7 @@ test('a saved offer gets its previous values, and the audit log an entry; later 
   const undo = await save({ title: 'New' });
   await call('PATCH', `offers/${offer.id}`, { weight: 9 });
   const answer = await press(undo);
-  expect([answer.statusCode, messageIn(answer)]).toEqual([303, 'As it was is as it was before.']);
+  expect([answer.statusCode, messageIn(answer)]).toEqual([303, 'Change to As it was undone.']);
   expect(await rowOf()).toMatchObject({ title: 'As it was', weight: 9 });
   const [entry] = (await call('GET', `audit?resource=offers&resource_id=${offer.id}&limit=1`)).body.data;
   expect(entry).toMatchObject({ actor_label: manager.email, changes: { title: { old: 'New', new: 'As it was' } } });
@@ -61,7 +61,7 @@ test('409: values that were changed since are not overwritten, and are named', a
   await call('PATCH', `offers/${offer.id}`, { title: 'Newer' });
   const answer = await press(undo);
   expect(answer.statusCode).toBe(409);
-  expect(answer.body).toContain('Nothing was taken back: Headline was changed again since you saved it.');
+  expect(answer.body).toContain('Nothing was undone because Headline has been changed again since you saved it.');
   expect((await rowOf()).title).toBe('Newer');
 });
 

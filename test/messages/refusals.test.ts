@@ -104,7 +104,7 @@ test('messages that a relay refuses are told of once, and all sent again when it
   expect(await alerts()).toEqual(['content 554 5.7.1']);
   const admin = await signInAs(t, 'admin');
   const inbox = (await admin.get(`/dashboard/p/${t.publisher.id}/alerts`)).body;
-  expect(inbox).toContain('The mail server refuses perk messages');
+  expect(inbox).toContain('Mail server rejects perk messages');
   expect(inbox).toContain('554 5.7.1');
   const page = (await admin.get(`/dashboard/p/${t.publisher.id}/settings/perk-messages`)).body;
   expect(page).toContain('The server refuses the content.');

@@ -112,7 +112,7 @@ test('who saves an offer with consent is reminded of it once, before it ends', a
   t.clock.ms += 1.1 * hourMs;
   await calls.untilState(offer.sessionId, 'sent');
   expect(smtp.received).toHaveLength(1);
-  expect(headOf(smtp.received[0]?.raw ?? '')).toMatch(/^Subject: .*An offer that you saved ends soon/m);
+  expect(headOf(smtp.received[0]?.raw ?? '')).toMatch(/^Subject: .*An offer you saved ends soon/m);
   expect(partOf(smtp.received[0]?.raw ?? '', 'text/plain')).toContain('Valid until');
 });
 

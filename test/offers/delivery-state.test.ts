@@ -71,9 +71,11 @@ test('the API, the list, the page and the explanation show the rest and the cost
     return body.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
   };
   for (const path of ['/campaigns/2', '/campaigns?delivery_state=exhausted']) {
-    expect(await textOf(path, 'en-GB')).toContain('Budget exhausted: €6.00 left, next conversion costs €12.00.');
+    expect(await textOf(path, 'en-GB')).toContain(
+      'Budget exhausted: €6.00 is left, but the next conversion costs €12.00.',
+    );
     expect(await textOf(path, 'de')).toMatch(
-      /Budget ausgeschöpft: 6,00.€ übrig, die nächste Conversion kostet 12,00.€\./,
+      /Budget ausgeschöpft: 6,00.€ sind übrig, aber die nächste Conversion kostet 12,00.€\./,
     );
   }
   expect(await textOf('/campaigns?delivery_state=ended', 'en-GB')).not.toContain('Budget exhausted');
@@ -178,7 +180,9 @@ test('campaign.budget_reached is sent once per period when the rest does not pay
   expect(await raise(noon + dayMs)).toHaveLength(2);
   expect(describeAlert({ kind: 'budget.100', data: first.data }, 'UTC')).toMatchObject({
     title: expect.stringContaining('Budget exhausted'),
-    reason: expect.stringMatching(/^€6\.00 left of the day’s budget \(€30\.00\), next conversion costs €12\.00\./),
+    reason: expect.stringMatching(
+      /^€6\.00 of the daily budget of €30\.00 is left, but the next conversion costs €12\.00\./,
+    ),
   });
 });
 

@@ -98,7 +98,7 @@ test('the page and the list show the state of the goal', async () => {
     (await viewer.get(`/dashboard/p/${t.publisher.id}${path}`, { 'accept-language': 'en-GB' })).body
       .replace(/<[^>]+>/g, ' ')
       .replace(/\s+/g, ' ');
-  expect(await text(`/campaigns/${id}`)).toMatch(/Goal .* of 1,000 impressions are delivered; due by/);
+  expect(await text(`/campaigns/${id}`)).toMatch(/Goal .* of 1,000 impressions delivered\. Deadline:/);
   const { percent } = (await deliveryOf()) as { percent: number };
   expect(await text('/campaigns')).toMatch(new RegExp(` Goal .* ${percent}% `));
   const german = await viewer.get(`/dashboard/p/${t.publisher.id}/campaigns/${id}`, { 'accept-language': 'de' });
@@ -123,15 +123,15 @@ test('for a goal that is behind, but not for others, page and responses show the
     (await viewer.get(`/dashboard/p/${t.publisher.id}/campaigns/${id}`, { 'accept-language': 'en-GB' })).body;
   const listed = [...(await page()).matchAll(/<li>([^<:]+): ([\d.]+)%<\/li>/g)].map(([, rule, share]) => [rule, share]);
   expect(listed).toEqual([
-    ['Targeting', '40'],
+    ['Targeting does not match', '40'],
     ['Frequency cap reached', '30'],
-    ['Ahead of its pacing plan', '20'],
-    ['Outside of its hours', '4'],
+    ['Ahead of pacing plan', '20'],
+    ['Outside the scheduled hours', '4'],
     ['Custom attributes do not match', '1'],
   ]);
   const set = await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, count: 1 } });
   expect(set.body.data.delivery).toMatchObject({ on_track: true, held_back_by: [] });
-  expect(await page()).not.toMatch(/<li>Targeting: /);
+  expect(await page()).not.toMatch(/<li>Targeting does not match: /);
   await me.call('PATCH', `/campaigns/${id}`, { goal });
 });
 
@@ -157,7 +157,8 @@ test('a goal that falls behind raises an event once a day, with its reasons; met
   ]);
   const { reason } = describe({ kind: 'goal.behind', data: rows[0]?.data }, 'UTC');
   expect(reason).toContain(
-    'Targeting (40%), Frequency cap reached (30%), Ahead of its pacing plan (20%), Outside of its hours (4%), Custom',
+    'Targeting does not match (40%), Frequency cap reached (30%), Ahead of pacing plan (20%), ' +
+      'Outside the scheduled hours (4%), Custom',
   );
   const { percent } = (await deliveryOf()) as { percent: number };
   const page = await t.deps.metrics.registry.metrics();

@@ -75,5 +75,5 @@ test("the campaign's page shows its outcomes in the decisions of the last day an
   const notShown = [...t.deps.catalog.current().offers.values()].find(
     ({ campaign }) => !offers.some(({ campaign_id }) => campaign_id === campaign.id),
   )?.campaign.id;
-  expect(await page(notShown)).toMatch(/Better offers took all positions|Another campaign of the advertiser shown/);
+  expect(await page(notShown)).toMatch(/Better offers took all positions|Another campaign of this advertiser shown/);
 });

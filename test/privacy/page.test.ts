@@ -47,7 +47,7 @@ test('it tells of e-mail addresses, their time and how mails end, where the publ
   expect((await setMessages({ enabled: true })).statusCode).toBe(200);
   for (const language of languageTags)
     expect([language, await texts(language)]).toEqual([language, [true, true, false]]);
-  expect((await page()).body).toContain('Until the e-mail is sent; 7 days more at most');
+  expect((await page()).body).toContain('up to 7 more days');
   // Addresses of reminders may still wait for their day.
   expect((await setMessages({ enabled: false })).statusCode).toBe(200);
   expect(await texts('en')).toEqual([true, true, false]);

@@ -72,7 +72,7 @@ function outcome({ isVoid, suspicious, unbilledMicros, currency }: AdvertiserCon
   if (isVoid) return badge(t('advertiser.voided'), 'plain');
   if (suspicious !== null)
     return html`${badge(t('advertiser.refused'), 'bad')}
-      ${t('advertiser.suspicious', { reason: suspicious.replaceAll('_', ' ') })}`;
+      ${t('advertiser.suspicious', { reason: suspicious })}`;
   if (unbilledMicros !== 0) {
     const would = amount(currency).format(fromMicros(unbilledMicros));
     return html`${badge(t('advertiser.notBilled'), 'warn')} ${t('advertiser.budgetReached', { amount: would })}`;
@@ -118,7 +118,7 @@ async function clickTest(services: PageServices, context: AdvertiserContext, cli
   const result =
     suspicious === null
       ? notice('done', html`<p>${t('advertiser.clickFound')}</p>`)
-      : notice('warn', html`<p>${t('advertiser.suspicious', { reason: suspicious.replaceAll('_', ' ') })}</p>`);
+      : notice('warn', html`<p>${t('advertiser.suspicious', { reason: suspicious })}</p>`);
   return html`${form}${result}
     ${descriptionList([
       [t('dimensions.offer'), `#${offerId}`],

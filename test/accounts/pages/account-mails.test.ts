@@ -145,7 +145,7 @@ test('429: admins of a publisher can send at most 30 mails in an hour, to any ad
   const { rows } = await t.pool.query("select id from users where email = 'guest-0@example.com'");
   const refused = [await invite(99), await admin.post(`${users}/${rows[0].id}/link`)];
   expect(refused.map(({ statusCode }) => statusCode)).toEqual([429, 429]);
-  expect(refused[0]?.body).toContain('at most 30 invitations and links are mailed in an hour');
+  expect(refused[0]?.body).toContain('the limit of 30 invitations and links per hour');
   expect(server.mails).toHaveLength(maxMailsPerHour);
   const others = `/dashboard/p/${t.publisher.id}/settings/users`;
   const other = await (await signInAs(t, 'admin')).post(others, { email: 'calm@example.com', role: 'analyst' });

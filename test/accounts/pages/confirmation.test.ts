@@ -98,5 +98,5 @@ test.each([
   nowMs += 16 * minuteMs;
   const response = await post(path, {});
   expect(response.statusCode).toBe(403);
-  expect(response.body).toContain('Is it you?');
+  expect(response.body).toContain('Confirm your identity');
 });

@@ -85,7 +85,7 @@ async function addPasskey(page: Page, email: string, name = 'Laptop'): Promise<s
   await page.goto(`${here.base}/dashboard/account/passkeys`);
   await page.fill('[name=name]', name);
   await page.fill('[name=current]', password);
-  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByRole('button', { name: 'Add passkey' }).click();
   const codes = await page.locator('[aria-label="recovery codes"] code').textContent();
   return (codes ?? '').split('\n');
 }
@@ -127,10 +127,10 @@ test('a passkey signs in without a password, and is named, listed and removed', 
   await page.locator('table').locator('xpath=..').getByRole('button', { name: 'Remove' }).waitFor();
   await page.locator('form:has(table) [name=current]').fill(password);
   await page.getByRole('button', { name: 'Remove' }).click();
-  await page.getByText('The passkey Laptop was removed.').waitFor();
+  await page.getByText('Passkey Laptop removed.').waitFor();
   await signOut(page);
   await signInAlone(page);
-  await page.getByText('This passkey does not sign in here.').waitFor();
+  await page.getByText('This passkey is not registered here.').waitFor();
   const { rows } = await here.t.pool.query(
     "select action, changes->'by'->>'new' as by, changes->'passkey' as passkey from audit_log where resource_id = $1",
     ['alone@example.com'],

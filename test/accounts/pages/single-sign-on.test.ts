@@ -125,7 +125,7 @@ describe('signing in at the provider', () => {
     expect(await rowOf('bo@example.com')).toMatchObject({ role: 'operator', publisher_id: null });
     expect(await logOf('bo@example.com')).toContain('single sign-on create role=operator');
     expect((await get(`/dashboard/p/${t.publisher.id}/overview`, cookie)).statusCode).toBe(200);
-    expect(refusal((await signIn(person('bo', { groups: [] }))).answer)).toContain('You have no role here');
+    expect(refusal((await signIn(person('bo', { groups: [] }))).answer)).toContain('You do not have a role here');
   });
 
   test('links the account with the verified address, and ends its password, links and sessions', async () => {
@@ -138,7 +138,9 @@ describe('signing in at the provider', () => {
     expect((await get(`${linkPath}${link}`)).statusCode).toBe(400);
     expect((await before.get('/dashboard/account')).headers.location).toMatch(/sign-in/);
     expect(await logOf(email)).toContain('single sign-on update password=removed single_sign_on=linked');
-    expect(refusal((await signIn(person('mallory', { email }))).answer)).toContain('belongs to another user');
+    expect(refusal((await signIn(person('mallory', { email }))).answer)).toContain(
+      'Another user of the sign-in service',
+    );
   });
 
   test('asks users with two-factor authentication for the code, and does not require it of others', async () => {
@@ -273,13 +275,13 @@ describe('is refused', () => {
     ['an address of which nothing is said', { email_verified: undefined }, 'not verified'],
     ['a provider that verifies with a word', { email_verified: 'no' }, 'not verified'],
     ['no address', { email: undefined }, 'not verified'],
-    ['another domain', { email: 'x@evil.example' }, 'this domain'],
-    ['a domain that ends like ours', { email: 'x@notexample.com' }, 'this domain'],
-    ['a domain that begins like ours', { email: 'x@example.com.evil.example' }, 'this domain'],
+    ['another domain', { email: 'x@evil.example' }, 'of your domain'],
+    ['a domain that ends like ours', { email: 'x@notexample.com' }, 'of your domain'],
+    ['a domain that begins like ours', { email: 'x@example.com.evil.example' }, 'of your domain'],
     ['two addresses', { email: 'x@evil.example@example.com' }, 'not verified'],
-    ['a user without a role', { groups: ['shopper'] }, 'no account'],
-    ['a role of a publisher that does not exist', { groups: ['nowhere'] }, 'no account'],
-    ['a claim that is no list of texts', { groups: { shop: true } }, 'no account'],
+    ['a user without a role', { groups: ['shopper'] }, 'You do not have an account here'],
+    ['a role of a publisher that does not exist', { groups: ['nowhere'] }, 'You do not have an account here'],
+    ['a claim that is no list of texts', { groups: { shop: true } }, 'You do not have an account here'],
   ])('%s', async (name, more, message) => {
     const { answer, cookie } = await signIn(person(`r-${name.replaceAll(/\W/g, '-')}`, more) as ProviderUser);
     expect(answer.statusCode).toBe(403);

@@ -26,7 +26,7 @@ test('an advertiser proposes, a publisher refuses with a reason, then approves',
   const theirs = await openAs(browser, advertiser.user, demo.url, pathOf(advertiser, `/offers/${advertiser.offer}`));
   await theirs.getByLabel('Headline', { exact: true }).fill('Two months free');
   await theirs.getByRole('button', { name: 'Propose', exact: true }).click();
-  await theirs.getByText('It is live once it is approved').first().waitFor();
+  await theirs.getByText('The change goes live after approval').first().waitFor();
   expect(await violations(theirs)).toEqual([]);
 
   const drafts = `/dashboard/p/${demo.t.publisher.id}/drafts`;
@@ -35,24 +35,24 @@ test('an advertiser proposes, a publisher refuses with a reason, then approves',
   await ours.getByText(before).first().waitFor();
   expect(await violations(ours)).toEqual([]);
   await ours.getByLabel('Reason').fill('One month, please.');
-  await ours.getByRole('button', { name: 'Refuse' }).click();
-  await ours.getByText('Refused.').waitFor();
+  await ours.getByRole('button', { name: 'Reject' }).click();
+  await ours.getByText('Draft rejected.').waitFor();
   expect(await titleIn()).toBe(before);
 
   await theirs.reload();
-  await theirs.getByText('It was refused: One month, please.').waitFor();
+  await theirs.getByText('The draft was rejected: One month, please.').waitFor();
   await theirs.goto(demo.url + pathOf(advertiser, `/offers/${advertiser.offer}`));
   await theirs.getByLabel('Headline', { exact: true }).fill('One month free');
   await theirs.getByRole('button', { name: 'Propose', exact: true }).click();
-  await theirs.getByText('It is live once it is approved').first().waitFor();
+  await theirs.getByText('The change goes live after approval').first().waitFor();
 
   await ours.goto(demo.url + drafts);
   await ours.getByRole('link', { name: 'One month free' }).click();
   await ours.getByRole('button', { name: 'Approve' }).click();
-  await ours.getByText('Approved: it is live.').waitFor();
+  await ours.getByText('Draft approved. The change is live.').waitFor();
   expect(await titleIn()).toBe('One month free');
   await ours.getByRole('button', { name: 'Undo' }).click();
-  await ours.getByText('Taken back.').first().waitFor();
+  await ours.getByText('Decision undone.').first().waitFor();
   expect(await titleIn()).toBe(before);
 });
 
@@ -71,7 +71,7 @@ test.each([
 
 test('each tag of an advertiser says where it belongs', async () => {
   const { body } = await advertiser.user.get(pathOf(advertiser, '/tracking'));
-  expect(body.replaceAll(/aria-label="[^"]*"/g, '')).toContain('On the page after the purchase');
+  expect(body.replaceAll(/aria-label="[^"]*"/g, '')).toContain('Tag for the order confirmation page');
 });
 
 test.each([

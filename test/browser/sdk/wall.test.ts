@@ -97,7 +97,7 @@ describe('the hosted offerwall', () => {
     const { page } = await openWall(query);
     await expect.poll(async () => (await impressions()).length).toBeGreaterThan(0);
     await page.getByRole('searchbox').fill('nothing is called that');
-    await page.getByText('No offers match.').waitFor();
+    await page.getByText('No matching offers.').waitFor();
     await page.goto('about:blank');
     const closes = `select 1 from events join sessions on sessions.id = session_id
       where kind = 'close' and pub_user_id = 'leaver-1'`;
@@ -136,7 +136,7 @@ describe('the hosted offerwall', () => {
     await page.getByRole('searchbox').fill(title);
     await expect.poll(() => tiles(page).count()).toBe(1);
     await page.getByRole('searchbox').fill('nothing is called this');
-    await page.getByText('No offers match.').waitFor();
+    await page.getByText('No matching offers.').waitFor();
     await page.getByRole('searchbox').fill('');
     const chips = page.getByRole('navigation', { name: 'Categories' }).getByRole('button');
     await chips.nth(1).click();

@@ -126,7 +126,7 @@ test('the form shows the error at the field, in English and German', async () =>
     { cookie: admin.cookie, 'accept-language': 'de' },
   );
   expect(errorsIn(german.body).join()).toContain('Lässt sich nicht ändern: Es sind Beträge in EUR verbucht.');
-  expect((await admin.get(path, { 'accept-language': 'de' })).body).toContain('sobald Geld verbucht ist');
+  expect((await admin.get(path, { 'accept-language': 'de' })).body).toContain('Nach der ersten Buchung');
 });
 
 test('sales in another currency are not part of the average sale that ranking learns', async () => {

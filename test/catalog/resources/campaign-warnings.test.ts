@@ -111,11 +111,9 @@ test('the estimate of a draft counts recent sessions by targeting, hours and con
   const inGermany = { 'rules.targeting.countries.include': 'DE' };
   // A later start, or a cap, does not affect the estimate.
   expect(await estimate({ 'rules.schedule.start_at': '2999-01-01T00:00' })).toContain('3 of 3 sessions');
-  expect(await estimate(inGermany)).toContain('2 of 3 sessions of the last 7 days');
+  expect(await estimate(inGermany)).toContain('2 of 3 sessions in the last 7 days');
   expect(await estimate({ ...inGermany, ...cart('50') })).toContain('1 of 3 sessions');
-  expect(await estimate({ 'rules.targeting.placements.include': 'chekout' })).toContain(
-    'No recent session is eligible',
-  );
+  expect(await estimate({ 'rules.targeting.placements.include': 'chekout' })).toContain('No recent session matches');
   expect(await estimate(cart('much'))).toContain('Complete the marked fields');
   const options = await manager.get(`/dashboard/p/${me.publisherId}/options?kind=countries&q=germ`);
   expect(options.body).toMatch(/data-value="DE" data-text="Germany"/);

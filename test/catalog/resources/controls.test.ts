@@ -158,7 +158,7 @@ test('the page sets them, asks before every offer is blocked, and is read-only f
     floors: 'checkout = 2,5',
   };
   const unconfirmed = await admin.post(page, typed);
-  expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining('Save them nevertheless')]);
+  expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining('Save anyway')]);
   expect(await shownIds()).toEqual([ids.offer]);
   expect((await admin.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
   expect((await me.call('GET', path)).body.data).toMatchObject({
@@ -270,12 +270,12 @@ test('public suffixes are reported before they are saved, by API and page', asyn
   );
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
-  const warning = 'Anyone can register names below com: the rule holds for every page of such a name.';
+  const warning = 'Anyone can register names under com. The rule applies to every site under it.';
   const typed = { 'blocked.domains': 'com, shop.com' };
   const [checked, unconfirmed] = [await user.post(page, { ...typed, _check: '1' }), await user.post(page, typed)];
   expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(warning)]);
   expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining(warning)]);
-  expect(unconfirmed.body).toContain('Save them nevertheless');
+  expect(unconfirmed.body).toContain('Save anyway');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ domains: [] });
   expect((await user.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
   // A confirmed warning does not appear again.
@@ -287,7 +287,7 @@ test('the page warns of a placement without offers, whatever form is saved, and 
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const there = { placement: 'checkout', 'allowed.brands': 'Other' };
-  const warning = 'At checkout these rules block every offer: nothing is shown there.';
+  const warning = 'These rules block every offer at checkout. No offers will be shown there.';
   const [checked, unconfirmed] = [await user.post(page, { ...there, _check: '1' }), await user.post(page, there)];
   expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(warning)]);
   expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining(warning)]);
@@ -297,7 +297,7 @@ test('the page warns of a placement without offers, whatever form is saved, and 
   const all = await user.post(page, { 'blocked.brands': 'Farm' });
   expect([all.statusCode, all.body]).toEqual([
     422,
-    expect.stringContaining('These rules block every offer: nothing is'),
+    expect.stringContaining('These rules block every offer. No offers'),
   ]);
   expect(all.body).not.toContain(warning);
 });

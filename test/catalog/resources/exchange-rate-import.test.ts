@@ -193,12 +193,12 @@ test('an admin checks a file before it is imported, in English and in German', a
     };
     await page.getByLabel('File with rates').setInputFiles(file);
     await page.getByLabel('Base currency').fill('eur');
-    await page.getByLabel('Decimal sign').selectOption('comma');
+    await page.getByLabel('Decimal separator').selectOption('comma');
     await page.getByRole('button', { name: 'Check file' }).click();
-    await page.getByText('2 rates would be stored, for one EUR').waitFor();
+    await page.getByText('Base currency: EUR. 2 rates will be saved.').waitFor();
     expect(await stored()).toEqual([]);
     await page.getByRole('button', { name: /^Import/ }).click();
-    await page.getByText('2 rates were stored.').waitFor();
+    await page.getByText('2 rates saved.').waitFor();
     expect(await stored()).toEqual(['JPY 2026-11-20 161.5', 'USD 2026-11-20 1.08']);
     await page.getByRole('link', { name: 'JPY' }).click();
     await page.getByRole('heading', { name: 'Exchange rates' }).waitFor();

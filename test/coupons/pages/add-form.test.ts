@@ -48,8 +48,11 @@ async function add(...given: Parameters<typeof send>): Promise<string[]> {
 }
 
 test.each([
-  ['en', 'Choose a file, or fill in one of the two: a pattern, or one code for all users.'],
-  ['de', 'Wählen Sie eine Datei oder füllen Sie eines von beiden aus: ein Muster oder einen Code für alle.'],
+  ['en', 'Choose a file, enter a pattern, or enter one code for all users. Use only one of them.'],
+  [
+    'de',
+    'Wählen Sie eine Datei, geben Sie ein Muster oder einen Code für alle Nutzer ein. Nur eines davon ist möglich.',
+  ],
 ])('a form that gives no codes, or some in two ways, says in %s what it takes', async (language, message) => {
   expect(await add(language, {})).toEqual([message]);
   expect(await add(language, { count: '5' })).toEqual([message]);

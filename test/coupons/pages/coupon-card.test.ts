@@ -36,8 +36,8 @@ const post = (user: TestUser, path: string) =>
   );
 
 test.each([
-  ['en-GB', 1, 'CSV file', 'Check file', 'Import 3 rows', '2 codes added; 1 were there already.', 'Terms of the code'],
-  ['de-DE', 2, 'CSV-Datei', 'Datei prüfen', '3 Zeilen importieren', '2 Codes hinzugefügt; 1', 'Bedingungen des Codes'],
+  ['en-GB', 1, 'CSV file', 'Check file', 'Import 3 rows', '2 codes added. 1 duplicate skipped.', 'Terms and'],
+  ['de-DE', 2, 'CSV-Datei', 'Datei prüfen', '3 Zeilen importieren', '2 Codes hinzugefügt. 1', 'Bedingungen des Codes'],
 ] as const)('in %s a manager uploads codes, sees the stock and sets how they are given', async (...words) => {
   const [locale, offer, file, check, importing, added, terms] = words;
   const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
@@ -83,13 +83,13 @@ test('a form that is refused says at which field, in the words of the page, and 
   await page.locator('[name="terms"]').fill('Nur einmal');
   await page.locator('[name="valid_days"]').fill('0');
   await page.locator('form[action$="/coupons/settings"] button').click();
-  await page.getByRole('alert').getByRole('link', { name: 'Gültig (Tage)' }).waitFor();
+  await page.getByRole('alert').getByRole('link', { name: 'Gültigkeit ab Vergabe (Tage)' }).waitFor();
   expect(await page.locator('[name="terms"]').inputValue()).toBe('Nur einmal');
   expect(await violations(page)).toEqual([]);
   await page.locator('[name="pattern"]').fill('KURZ-#');
   await page.locator('[name="count"]').fill('500');
   await page.locator('form[action$="/coupons/add"] button').last().click();
-  await page.getByRole('alert').getByRole('link', { name: 'Oder nach einem Muster erzeugt' }).waitFor();
+  await page.getByRole('alert').getByRole('link', { name: 'Oder ein Muster' }).waitFor();
   expect(await page.locator('[name="pattern"]').inputValue()).toBe('KURZ-#');
 });
 

@@ -88,7 +88,7 @@ test('an analyst sees how many sessions a campaign is eligible for, without a fu
   const payload = { placement: 'checkout' };
   await t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${t.publisher.key}`, payload });
   const { body } = await (await signInAs(t, 'analyst')).get(own('/campaigns/1'));
-  expect(body).toMatch(/<strong>1<\/strong> of 1 sessions of the last 7 days are eligible/);
+  expect(body).toMatch(/<strong>1<\/strong> of 1 sessions in the last 7 days match/);
   expect(body).not.toContain('/campaigns/estimate');
   expect((await admin.get(own('/campaigns/1'))).body).toContain(`hx-post="${own('/campaigns/estimate')}"`);
 });
@@ -419,7 +419,7 @@ describe('the publishers of a campaign', () => {
       { active: false, payout_amount: null, priority: 7, frequency_caps: null },
     ]);
     expect((await operator.post(path, { ...ended, active: 'on' })).statusCode).toBe(422);
-    expect((await operator.get(path)).body).toContain('Not served');
+    expect((await operator.get(path)).body).toContain('Paused');
   });
 
   test('are chosen among those that it is not served to yet', async () => {
@@ -450,9 +450,11 @@ describe('the publishers of a campaign', () => {
     };
     await t.pool.query("update campaigns set payout_kind = 'cps', payout_amount = 8 where id = 10");
     expect(await shown(10, 'payout_amount', [12.5])).toContain('12,5 % CPS');
-    expect(await shown(2, 'payout_amount, frequency_caps', [1.5, '[]'])).toMatch(/1,50 \$ CPC.* keine je Nutzer/);
+    expect(await shown(2, 'payout_amount, frequency_caps', [1.5, '[]'])).toMatch(
+      /1,50 \$ CPC.* Keine Häufigkeitsbegrenzung/,
+    );
     const { body } = await operator.get(`/dashboard/p/1/campaigns/10/publishers?to=${otherId}`);
-    expect(body).toContain('Percent of the sale. Empty: inherited.');
+    expect(body).toContain('Percentage of the sale. Leave empty to use');
   });
 
   test('show errors beside fields; a publisher sees only itself and changes nothing', async () => {

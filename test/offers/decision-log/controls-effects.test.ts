@@ -121,7 +121,7 @@ test('a check never reports a loss beyond the booked revenue, whatever the model
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const fields = { 'blocked.advertisers': String(ids.advertiser), _check: '1' };
-  expect((await admin.post(page, fields)).body).toMatch(/booked in these days: -€278\.00/);
+  expect((await admin.post(page, fields)).body).toMatch(/in revenue in this period: -€278\.00/);
   // What a rule cost cannot be told from revenue that was booked without the offers it blocks.
   await me.call('PUT', path, block);
   await fetchOffers(1);
@@ -137,7 +137,7 @@ test('the page checks entered rules without saving them, and computes the cost o
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const check = await admin.post(page, { 'blocked.words': 'typed', _check: '1' });
-  expect([check.statusCode, check.body]).toEqual([200, expect.stringContaining('100% would have been others')]);
+  expect([check.statusCode, check.body]).toEqual([200, expect.stringContaining('100% would have shown other offers')]);
   expect(check.body).toContain('typed');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ words: [] });
   expect((await admin.get(page)).body).toContain('?cost=1');
@@ -169,7 +169,7 @@ test('the page checks the rules of a placement only by its own sessions', async 
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const shareOf = async (placement: string): Promise<string | undefined> => {
     const { body } = await admin.post(page, { placement, 'allowed.brands': 'Other', _check: '1' });
-    return /(\d+)% would have been others/.exec(body)?.[1];
+    return /(\d+)% would have shown other offers/.exec(body)?.[1];
   };
   expect([await shareOf('checkout'), await shareOf('elsewhere')]).toEqual(['100', '0']);
   expect((await me.call('GET', path)).body.data.placements).toEqual({});

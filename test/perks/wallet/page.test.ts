@@ -119,7 +119,7 @@ describe('the page of a signed link', () => {
     await testApp.pool.query('truncate wallet_items');
     const { statusCode, body } = await open(page);
     expect(statusCode).toBe(200);
-    expect(body).toContain('Nothing saved yet');
+    expect(body).toContain('No saved offers yet');
     expect(body).toContain('0 saved offers');
     expect(body).not.toContain(offer.title);
   });

@@ -35,7 +35,7 @@ describe('a user who opens an invalid link reads why', () => {
   test('also of an offer; as an image or for a program the answer is the same image as ever', async () => {
     const page = await get('/sdk/offer-click?t=nonsense');
     expect([page.statusCode, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8']);
-    expect(page.body).toContain('This offer is gone');
+    expect(page.body).toContain('This offer is no longer available');
     for (const headers of [{ accept: 'text/html' }, { accept: 'image/png', 'sec-fetch-mode': 'no-cors' }, {}]) {
       const image = await get('/sdk/offer-click?t=nonsense', headers as Record<string, string>);
       expect([image.statusCode, image.headers['content-type']]).toEqual([400, 'image/png']);

@@ -41,7 +41,7 @@ test('German names each term of the trade by one word', () => {
 
 test('a placeholder takes any value as it is, and one without a value is an error', () => {
   const publisher = '$& {count} <b>';
-  expect(t('endUser.privacy.choicePerks', { publisher })).toBe(`Perks you choose are passed to ${publisher} only.`);
+  expect(t('endUser.privacy.choicePerks', { publisher })).toBe(`Perks you choose are sent to ${publisher} only.`);
   expect(() => t('endUser.privacy.choicePerks', {})).toThrow('publisher');
 });
 
