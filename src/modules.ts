@@ -78,7 +78,6 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
       experiments,
       coupons,
       browser,
-      eventsStoredUntil,
     }),
   );
   const tracking = add(

@@ -13,40 +13,18 @@ export type Profile = {
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
 /** A row of a profile: attributes, or ids of audiences, for one key of the user. */
-export type ProfileRow = { user_key: string; beside: StoredAttributes | readonly number[] };
-
-/**
- * SQL of profile rows, to be combined with other rows of the users in one statement. It reads one user after the other:
- * for a list PostgreSQL 18 reads ahead with other processes, which takes twice as long here.
- * @param first number of the first parameter of `profileValues`
- */
-export const profileSql = (first: number): string => `
-select k.user_key, a.attributes as beside from unnest(${unread(`$${first}::uuid[]`)}) as k (user_key)
-cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
-union all
-select k.user_key, to_jsonb(m.ids) from unnest(${unread(`$${first}::uuid[]`)}) as k (user_key) cross join lateral (
-  select array_agg(audience_id) as ids from audience_members m
-  where m.user_key = k.user_key and m.audience_id = any(${unread(`$${first + 1}::integer[]`)}::integer[])
-    and (m.expires_at is null or m.expires_at > to_timestamp($${first + 2}::float8))
-) m
-where m.ids is not null`;
+export type ProfileRow = { user_key: string; profile: StoredAttributes | readonly number[] };
 
 /** `audienceIds`: audiences to check. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
-
-export const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): unknown[] => [
-  uuids(userKeys, (key) => key),
-  integers(audienceIds, (id) => id),
-  nowMs / 1000,
-];
 
 /** Combines rows to profiles by key. If two keys of a user have the same attribute, the first key takes precedence. */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
   const attributesOf = new Map<string, StoredAttributes>();
   const audiencesOf = new Map<string, readonly number[]>();
-  for (const { user_key: key, beside } of rows) {
-    if (isList(beside)) audiencesOf.set(key, beside);
-    else attributesOf.set(key, beside);
+  for (const { user_key: key, profile } of rows) {
+    if (isList(profile)) audiencesOf.set(key, profile);
+    else attributesOf.set(key, profile);
   }
   return (userKeys, nowMs) => {
     const attributes = new Map<string, string>();
@@ -57,14 +35,29 @@ export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly str
   };
 }
 
-const isList = (beside: ProfileRow['beside']): beside is readonly number[] => Array.isArray(beside);
+const isList = (profile: ProfileRow['profile']): profile is readonly number[] => Array.isArray(profile);
+
+/* One user is read after the other: for a list PostgreSQL 18 reads ahead with other processes, which takes longer. */
+const readSql = `
+select k.user_key, a.attributes as profile from unnest(${unread('$1::uuid[]')}) as k (user_key)
+cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
+union all
+select k.user_key, to_jsonb(m.ids) from unnest(${unread('$1::uuid[]')}) as k (user_key) cross join lateral (
+  select array_agg(audience_id) as ids from audience_members m
+  where m.user_key = k.user_key and m.audience_id = any(${unread('$2::integer[]')}::integer[])
+    and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
+) m
+where m.ids is not null`;
 
 /** Reads only profiles, without other rows of the users. */
-export async function readProfiles(executor: Executor, query: ProfileQuery): Promise<ProfileRow[]> {
+export async function readProfiles(
+  executor: Executor,
+  { userKeys, audienceIds, nowMs }: ProfileQuery,
+): Promise<ProfileRow[]> {
   const { rows } = await executor.query<ProfileRow>({
     name: 'read_profiles',
-    text: profileSql(1),
-    values: profileValues(query),
+    text: readSql,
+    values: [uuids(userKeys, (key) => key), integers(audienceIds, (id) => id), nowMs / 1000],
   });
   return rows;
 }

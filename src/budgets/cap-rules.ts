@@ -2,7 +2,7 @@ import { maxCostMicros } from '../catalog/provisioning.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import type { Offer, Payout } from '../catalog/types.ts';
 import { type CapUsage, type CompiledTotalCap, type Exposure, isHeld, type Totals } from './caps.ts';
-import { exposureEvent } from './history-records.ts';
+import { exposureEvent } from './history/records.ts';
 
 /**
  * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as

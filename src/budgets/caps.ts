@@ -182,6 +182,31 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   return active;
 }
 
+/** A fetch as far as budgets depend on it. No caps apply to tests (`dev`). */
+export type LimitedFetch = {
+  readonly snapshot: Snapshot;
+  readonly publisher: { readonly id: number };
+  readonly userKey: string | null;
+  readonly dev: boolean;
+};
+
+/** Data that the decision of a fetch needs: the user's history for frequency caps, the usage for total caps. */
+export type FetchNeeds = { readonly history: boolean; readonly totals: boolean };
+
+const nothing: FetchNeeds = { history: false, totals: false };
+const onlyHistory: FetchNeeds = { history: true, totals: false };
+const onlyTotals: FetchNeeds = { history: false, totals: true };
+const both: FetchNeeds = { history: true, totals: true };
+
+/** Needs of a fetch by the caps of its catalogue. */
+export function planFetch({ snapshot, publisher, userKey, dev }: LimitedFetch): FetchNeeds {
+  if (dev) return nothing;
+  const activeCaps = activeCapsOf(snapshot);
+  const history = userKey !== null && activeCaps.hasFrequencyCaps(publisher.id);
+  if (activeCaps.hasTotalCaps(publisher.id)) return history ? both : onlyTotals;
+  return history ? onlyHistory : nothing;
+}
+
 /** Whether a total counts events of a kind: own events where one of its caps limits them. */
 export const countsFor = ({ caps }: LimitedTotal, event: CapEvent): boolean =>
   isOwnKind(event)

@@ -3,28 +3,46 @@ import type { CapEvent, PayoutKind } from '../catalog/rules.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import { billOf, fitBills, type PaidEvent, spentBefore } from './billing.ts';
-import { type ActiveCaps, countsFor } from './caps.ts';
-import { lockUsersOf } from './history.ts';
-import { exposureEvent, exposureRecord, recordBytes, withoutSession } from './history-records.ts';
-import { settleReservations } from './reservations.ts';
-import { type Amounts, addAmounts, addUsage, countedPeriods, deltasOf, noAmounts, type UsageDelta } from './usage.ts';
+import { type ActiveCaps, countsFor, type LimitedTotal } from './caps.ts';
+import { exposureEvent, exposureRecord, recordBytes, withoutSession } from './history/records.ts';
+import { lockUsersOf } from './opt-outs.ts';
+import { settleReservations } from './reservations/reservations.ts';
+import { billOf, fitBills, type PaidEvent, spentBefore } from './usage/billing.ts';
+import {
+  type Amounts,
+  addAmounts,
+  addUsage,
+  countedPeriods,
+  deltasOf,
+  noAmounts,
+  type UsageDelta,
+} from './usage/usage.ts';
 
 /** An event that counts: inserted just now, for the first time, and not suspicious. */
 export type CountedEvent = PaidEvent & { kind: CapEvent; sessionId: string; offerId: number };
 
 /**
- * Adds events to the histories of their users and to the usage of campaigns, and settles their reservations. Must run
- * in the transaction that inserts the events, after them.
- * @param others further usage, added in the same lock order
+ * A conversion that is taken back. `atMs` is the time at which it was counted. Its amounts are negative, in the
+ * currency of the campaign.
+ */
+export type VoidedConversion = CountedEvent & {
+  unbilledMicros: number;
+  /** Whether a total of the campaign counted it. */
+  isCountedIn: (total: LimitedTotal) => boolean;
+};
+
+/**
+ * Adds events to the histories of their users and to the usage of campaigns, and settles their reservations. Voided
+ * conversions are removed from both. Must run in the transaction that inserts the events, after them.
  * @returns the events that no longer fit into a budget: they count, but must not be booked
  */
 export async function countEvents(
   executor: Executor,
   activeCaps: ActiveCaps,
   events: readonly CountedEvent[],
-  others: readonly UsageDelta[] = [],
+  voided: readonly VoidedConversion[] = [],
 ): Promise<readonly CountedEvent[]> {
+  if (voided.length > 0) await takeBackExposures(executor, voided, events);
   const forUsers = events.filter(({ campaign, publisherId, kind }) =>
     activeCaps.countsForUser(campaign, publisherId, kind),
   );
@@ -32,9 +50,20 @@ export async function countEvents(
   const forTotals = events.filter(({ campaign, publisherId, kind }) =>
     activeCaps.totalsOf(campaign, publisherId).some((total) => countsFor(total, kind)),
   );
-  if (forTotals.length + others.length === 0) return [];
+  const reversals = voided.flatMap((event) => reversalsOf(activeCaps, event));
+  if (forTotals.length + reversals.length === 0) return [];
   const released = await releaseFor(executor, forTotals);
-  return book(executor, activeCaps, forTotals, [...others, ...released]);
+  return book(executor, activeCaps, forTotals, [...reversals, ...released]);
+}
+
+/** Usage that a voided conversion takes from the totals that counted it. */
+function reversalsOf(activeCaps: ActiveCaps, event: VoidedConversion): UsageDelta[] {
+  const { campaign, publisherId, atMs, revenueMicros: micros, unbilledMicros, isCountedIn } = event;
+  const amounts = { conversions: -1, micros, spentMicros: micros, unbilledMicros };
+  return activeCaps
+    .totalsOf(campaign, publisherId)
+    .filter(isCountedIn)
+    .flatMap((total) => deltasOf(total, countedPeriods(total, 'conversion', atMs), amounts));
 }
 
 const exposuresSql = `
@@ -82,17 +111,17 @@ where s.day = $1 and s.id = $2 and known.user_key = s.user_key
   and position($3::bytea in known.exposures) % ${recordBytes} = 1`;
 
 /**
- * Takes events out of the histories of their users, as if they had never been. What was merged into a count since is
- * not found, and stays.
- * @param sessionIds of all users whose histories the transaction writes: they are locked first
+ * Removes voided conversions from the histories of their users. One that was merged into a count since is not found,
+ * and stays. All users whose histories the transaction writes are locked first, including those of `others`.
  */
-export async function takeBackExposures(
+async function takeBackExposures(
   executor: Executor,
-  events: readonly CountedEvent[],
-  sessionIds: readonly string[],
+  voided: readonly CountedEvent[],
+  others: readonly CountedEvent[],
 ): Promise<void> {
+  const sessionIds = [...voided, ...others].map(({ sessionId }) => sessionId);
   await lockUsersOf(executor, sessionIds);
-  for (const event of events) {
+  for (const event of voided) {
     const values = [dayOfUuid7(event.sessionId), event.sessionId, withoutSession(recordOf(event))];
     await executor.query({ name: 'take_back_exposure', text: takeBackSql, values });
   }

@@ -2,7 +2,7 @@ import type { Goal, GoalMetric } from '../catalog/rules.ts';
 import type { Model } from '../learning/model.ts';
 import { totalsKey } from './caps.ts';
 import { elapsedOf, type PlanInput, planEnd, type RunningTime } from './pacing.ts';
-import { openMs } from './plan-time.ts';
+import { openMs } from './plans/plan-time.ts';
 
 /** A campaign's goal, ready to be compared; times in epoch milliseconds. */
 export type CompiledGoal = {

@@ -4,13 +4,15 @@ import { type HighRates, highRatesOf } from '../learning/score.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
-import { createLiveUsage } from './live-usage.ts';
-import { registerBudgetMetrics } from './metrics.ts';
-import { releaseDueReservations } from './release.ts';
-import { releaseExpiredSlices } from './slice-rows.ts';
-import { createSlices } from './slices.ts';
-import { deleteOldUsage } from './usage.ts';
-import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from './user-data.ts';
+import { createFetchCommits } from './commits/commits.ts';
+import { createUsagePreview } from './commits/preview.ts';
+import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from './history/user-data.ts';
+import { releaseDueReservations } from './reservations/release.ts';
+import { releaseExpiredSlices } from './slices/rows.ts';
+import { createSlices } from './slices/slices.ts';
+import { createLiveUsage } from './usage/live-usage.ts';
+import { registerBudgetMetrics } from './usage/metrics.ts';
+import { deleteOldUsage } from './usage/usage.ts';
 
 export type Budgets = ReturnType<typeof createBudgets>;
 
@@ -27,7 +29,7 @@ const noRates: HighRates = { click: 1, conversion: 1 };
 
 /** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
 export function createBudgets({ platform, catalog: { store: catalog }, learning, eventsStoredUntil }: Needs) {
-  const { pool, logger, now, metrics } = platform.deps;
+  const { pool, flushPool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });
   const slices = createSlices({ pool, catalog, logger, now, usage });
   registerBudgetMetrics(metrics.registry, { pool, catalog, now });
@@ -66,8 +68,8 @@ export function createBudgets({ platform, catalog: { store: catalog }, learning,
   return {
     name: 'budgets',
     rank: 70,
-    usage,
-    slices,
+    ...createFetchCommits({ pool: flushPool, usage, slices, eventsStoredUntil, now }),
+    preview: createUsagePreview({ pool, usage, slices, eventsStoredUntil, now }),
     jobs: () => jobs,
     retention,
     userData: {

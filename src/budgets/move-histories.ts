@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../platform/db/pool.ts';
-import { lockHistories } from './history.ts';
+import { lockHistories } from './history/history.ts';
 
 /** A user of a publisher whose key has changed (docs/operations.md#rotating-the-user-pepper). */
 export type MovedUser = { publisherId: number; userKey: string; earlierKeys: readonly string[] };

@@ -3,7 +3,7 @@ import type { Model } from '../learning/model.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
 import { usedOf } from './cap-rules.ts';
 import type { CompiledTotalCap, Totals } from './caps.ts';
-import { type PlanRules, planTimeOf } from './plan-time.ts';
+import { type PlanRules, planTimeOf } from './plans/plan-time.ts';
 
 /** Time in which a campaign runs, in epoch milliseconds. */
 export type RunningTime = PlanRules & {

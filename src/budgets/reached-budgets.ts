@@ -4,7 +4,7 @@ import { type CapMetric, type CapPeriod, type PayingEvent, payingEventOf, type T
 import type { Campaign, Payout, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf, type LimitedTotal, nextCostOf } from './caps.ts';
-import { capPeriod, limitOf } from './usage.ts';
+import { capPeriod, limitOf } from './usage/usage.ts';
 
 /** A budget or total cap that is reached, or whose rest does not pay for the next event. */
 export type ReachedBudget = {

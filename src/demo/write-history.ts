@@ -3,7 +3,7 @@ import type { CatalogStore } from '../catalog/store.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
-import { hasSessions, insertSessions } from '../offers/sessions.ts';
+import { hasSessions, insertPastSessions } from '../offers/sessions.ts';
 import { perksOf } from '../perks/confirmed-perk.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
 import { markWrapped, type UspSession } from '../perks/usp-sessions.ts';
@@ -61,7 +61,7 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     if (await hasSessions(executor, publisher.id)) return;
-    for (const chunk of chunksOf(sessions)) await insertSessions(executor, chunk);
+    await insertPastSessions(executor, sessions);
     await writeActivity(
       executor,
       done.map(({ activity }) => activity),

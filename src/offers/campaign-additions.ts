@@ -1,7 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { activeCapsOf, type LimitedTotal, ownTotals } from '../budgets/caps.ts';
-import { type DeliveryState, deliveryStateOf, deliveryStates } from '../budgets/delivery-state.ts';
-import { type CampaignStanding, findStandings, type Standing } from '../budgets/standing.ts';
+import {
+  type CampaignStanding,
+  type DeliveryState,
+  deliveryStateOf,
+  deliveryStates,
+  findStandings,
+  type Standing,
+} from '../budgets/standing.ts';
 import {
   type CampaignGoal,
   type CampaignRules,

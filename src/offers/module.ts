@@ -69,12 +69,10 @@ type OfferDependencies = {
   experiments: Experiments;
   coupons: Coupons;
   browser: Browser;
-  /** All events acknowledged before this time are stored (epoch milliseconds). */
-  eventsStoredUntil: () => number;
 };
 
 /** Fetch-offers: which offers a user is shown, and what was decided why. */
-export function createOffers({ platform, catalog, accounts, learning, budgets, eventsStoredUntil }: OfferDependencies) {
+export function createOffers({ platform, catalog, accounts, learning, budgets }: OfferDependencies) {
   const { pool, flushPool, dbHealth, config, logger, tokens, geo, batchMeters, metrics, now } = platform.deps;
   const { store } = catalog;
   const { auth, checkKey, checkSession } = accounts;
@@ -82,7 +80,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets, e
   const notices = createNotices(now);
   const liveCalls = createLiveCalls(now);
   const outcomes = createOutcomeSampler({ now });
-  const inputs = { pool, now, catalog: store, model, eventsStoredUntil };
+  const inputs = { pool, now, catalog: store, model, preview: budgets.preview };
   const offers = createOfferService({
     resolvePlacement: catalog.placements.resolve,
     pool,
@@ -96,9 +94,8 @@ export function createOffers({ platform, catalog, accounts, learning, budgets, e
     now,
     catalog: store,
     model,
-    usage: budgets.usage,
-    slices: budgets.slices,
-    eventsStoredUntil,
+    preview: budgets.preview,
+    budgets,
     fetchMeter: createFetchMeter(metrics.registry),
     outcomes,
   });

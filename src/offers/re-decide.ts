@@ -12,8 +12,8 @@ import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
 import { platformOf } from '../platform/user-agent/client-device.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states.ts';
-import { decideGhost, readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
-import type { DecisionRecord, StoredInputs } from './session-record.ts';
+import { decideGhost, withLinkedFirst } from './fetch/decide-session.ts';
+import { type DecisionRecord, readDecisionRecord, type StoredInputs } from './session-record.ts';
 
 /** A decision as stored in its session. */
 export type StoredDecision = DecisionRecord & {

@@ -1,6 +1,6 @@
 import type { CapUsage, Exposure, OptOuts } from '../budgets/caps.ts';
 import type { Offer } from '../catalog/types.ts';
-import type { ArmRules, DecidedOffer, DecisionContext } from '../decision/types.ts';
+import type { ArmRules, DecisionContext } from '../decision/types.ts';
 import type { StoredExperiments } from '../experiments/assign.ts';
 import type { MacroValues } from './offer-view.ts';
 
@@ -19,7 +19,8 @@ export type SessionRecord = {
   offers: readonly Offer[];
   /** Reason why no offer is shown; null if one is. */
   emptyReason: string | null;
-  decision: DecisionRecord;
+  /** The decision (`DecisionRecord`), as JSON. */
+  decision: string;
   /** The publisher's own attributes. */
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
@@ -28,9 +29,6 @@ export type SessionRecord = {
   uspCheckAll: boolean;
   createdAtMs: number;
 };
-
-/** A decided session: its offers with the details of the decision. */
-export type DecidedSession = SessionRecord & { decided: readonly DecidedOffer[] };
 
 /** Part of a decision that has no columns in its session. As JSON: `[1, catalogVersion, scores, inputs]`. */
 export type DecisionRecord = {
@@ -74,3 +72,18 @@ export type StoredInputs = {
   /** Id of the catalogue's state; absent in sessions stored by an earlier release. */
   catalogue?: string;
 };
+
+/** Version of the layout. */
+const layout = 1;
+
+type StoredRecord = readonly [layout: number, catalogVersion: number, scores: readonly number[], inputs: StoredInputs];
+
+/** Serialises the record as JSON. Numbers are read back with the same bits. */
+export const writeDecisionRecord = ({ catalogVersion, scores, inputs }: DecisionRecord): string =>
+  JSON.stringify([layout, catalogVersion, scores, inputs] satisfies StoredRecord);
+
+export function readDecisionRecord(json: string): DecisionRecord {
+  const [version, catalogVersion, scores, inputs] = JSON.parse(json) as StoredRecord;
+  if (version !== layout) throw new Error(`a decision record of layout ${version} cannot be read`);
+  return { catalogVersion, scores, inputs };
+}

@@ -26,7 +26,7 @@ export const rowsSql = `
  * cannot deadlock. A batch that conflicts with an uncommitted event waits for its commit, so its clients are answered
  * after that as well. The session determines the day, so rows sorted by session are sorted by day.
  */
-export const keyOrder = 'order by session_id, offer_id, kind';
+const keyOrder = 'order by session_id, offer_id, kind';
 
 /** Perk event of a session, unless it is a developer's. */
 export const perkEvent = (

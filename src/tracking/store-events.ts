@@ -1,8 +1,7 @@
 import type { CountedEvent } from '../budgets/count.ts';
-import { lockUsersOf } from '../budgets/history.ts';
+import { lockUsersOf, type NoThanks } from '../budgets/opt-outs.ts';
 import type { Campaign, LoggedEvent, Snapshot, TrackedEvent } from '../catalog/types.ts';
 import type { Transaction } from '../platform/db/pool.ts';
-import type { NoThanks } from './beacons/insert-no-thanks.ts';
 import type { Click } from './clicks/insert-clicks.ts';
 import {
   type Counted,

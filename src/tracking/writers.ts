@@ -1,10 +1,10 @@
 import { activeCapsOf } from '../budgets/caps.ts';
 import { type CountedEvent, countEvents } from '../budgets/count.ts';
+import { insertNoThanks, type NoThanks } from '../budgets/opt-outs.ts';
 import { ownKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules.ts';
 import type { Campaign, Snapshot, TrackedEvent } from '../catalog/types.ts';
 import { type Executor, type Transaction, whenCommitted } from '../platform/db/pool.ts';
-import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';
 import {
   type Click,
   type ClickSession,
@@ -55,7 +55,7 @@ export function createWriters(
   const countClickIn = (executor: Executor) => (suspicion: string | null) =>
     whenCommitted(executor, () => meter.recorded('click', suspicion));
   const withoutResults = <Event extends TrackedEvent>(
-    write: (executor: Executor, events: readonly Event[]) => Promise<void>,
+    write: (executor: Executor, events: readonly Event[]) => Promise<unknown>,
     writeNew: Writers<Event, void>['writeNew'],
   ): Writers<Event, void> => ({
     write: async (executor, events) => {
@@ -72,7 +72,7 @@ export function createWriters(
   });
   return {
     beacons: withoutResults(writeBeacons, insertNewEvents),
-    noThanks: withoutResults(insertNoThanks, insertNewNoThanks),
+    noThanks: withoutResults(insertNoThanks, insertNoThanks),
     clicks: {
       write: (executor, events) => insertClicks(executor, events, countClickIn(executor)),
       writeNew: (executor, events) => insertNewClicks(executor, events, countClickIn(executor)),

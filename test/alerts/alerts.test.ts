@@ -4,7 +4,7 @@ import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { checkBudgets, checkKeys, checkPlacements } from '../../src/alerts/checks.ts';
 import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
 import { sendAlertMessages } from '../../src/alerts/send.ts';
-import { periodName } from '../../src/budgets/usage.ts';
+import { periodName } from '../../src/budgets/usage/usage.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { openAs, origin, signInAs, type TestUser } from '../dashboard/support.ts';

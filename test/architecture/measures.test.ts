@@ -76,7 +76,7 @@ const sourceLines = files
 const portFiles = files.map(({ path }) => path).filter((path) => path.endsWith('/ports.ts'));
 
 /** Today's values, which are to fall to 12. */
-const mostTopFiles = { catalog: 12, 'catalog-admin': 12, budgets: 26, learning: 12, shell: 10 };
+const mostTopFiles = { catalog: 12, 'catalog-admin': 12, budgets: 12, learning: 12, shell: 10 };
 
 type Measure = { what: string; now: number; limit: number; found: readonly string[] };
 

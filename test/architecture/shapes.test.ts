@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { sources } from './source.ts';
 
 /** What runs for each fetch. */
-const hot = /^src\/(decision\/(decide\.ts|rank\/|index\/)|offers\/fetch\/(decide-session|early-fetch)\.ts)/;
+const hot = /^src\/(decision\/(decide\.ts|rank\/|index\/)|offers\/fetch\/(committer|decide-session)\.ts)/;
 /** But for `input`, of which properties that it has are replaced. */
 const spreadFirst = /\{\s*\.\.\.(?!input\b)[^{}]*,\s*\w+/g;
 

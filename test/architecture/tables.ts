@@ -1,6 +1,8 @@
-/** Who owns a table. The owning module alone writes it. */
+/** Who owns a table. Only the owning module writes it, and the modules that `writers` names. */
 export type Ownership = {
   owner: string;
+  /** Other modules whose statements write it with tables of their own, each with the reason. */
+  writers?: Record<string, string>;
   /** Other modules that read it in their SQL, each with the reason. */
   readers?: Record<string, string>;
 };
@@ -10,6 +12,8 @@ const owned = (owner: string, names: readonly string[]): Record<string, Ownershi
 
 const bookedMoney = 'the currency of a campaign is fixed once money is booked';
 const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
+
+const profilesOfUsers = 'one statement reads the histories and the profiles of the users of fetches';
 
 const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
 
@@ -36,9 +40,14 @@ export const tables: Record<string, Ownership> = {
   ]),
   ...owned('landing-pages', ['landing_pages']),
   ...owned('audiences', [
-    ...['audience_facts', 'audience_growth', 'audience_imports', 'audience_members', 'audience_progress'],
-    ...['audience_sizes', 'user_attributes'],
+    'audience_facts',
+    'audience_growth',
+    'audience_imports',
+    'audience_progress',
+    'audience_sizes',
   ]),
+  audience_members: { owner: 'audiences', readers: { budgets: profilesOfUsers } },
+  user_attributes: { owner: 'audiences', readers: { budgets: profilesOfUsers } },
   audiences: {
     owner: 'audiences',
     readers: {
@@ -136,6 +145,7 @@ export const tables: Record<string, Ownership> = {
   ...owned('offers', ['campaign_outcomes', 'decision_states', 'live_calls', 'live_watches', 'request_notices']),
   sessions: {
     owner: 'offers',
+    writers: { budgets: 'one statement stores sessions and checks or changes the histories and slices of their users' },
     readers: {
       audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
       budgets: 'caps are counted for the user of a session, whom its events do not name',
@@ -172,6 +182,7 @@ export const tables: Record<string, Ownership> = {
   conversions: { owner: 'tracking', readers: { audiences: 'rules of audiences count conversions of one name' } },
   events: {
     owner: 'tracking',
+    writers: { budgets: 'one statement stores a "no thanks" and the opt-out that only a new one causes' },
     readers: {
       audiences: 'rules of audiences count what users did',
       experiments: 'sums of experiments are made of what their users did',

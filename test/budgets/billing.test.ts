@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { fitBills } from '../../src/budgets/billing.ts';
+import { fitBills } from '../../src/budgets/usage/billing.ts';
 import type { TestApp } from '../support/test-app.ts';
 import {
   addPostbackEndpoint,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Exposure } from '../../src/budgets/caps.ts';
-import { readHistory } from '../../src/budgets/history.ts';
-import { addUsage, noAmounts } from '../../src/budgets/usage.ts';
+import { historyOf, type OpenHistory, readHistories } from '../../src/budgets/history/history.ts';
+import { addUsage, noAmounts } from '../../src/budgets/usage/usage.ts';
 import { dayMs } from '../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, call, fetchOffers, googlebot, type ShownOffer } from '../tracking/journey.ts';
@@ -28,7 +28,9 @@ const exposuresOf = async (pubUserId: string): Promise<Exposure[]> => {
     'select user_key from sessions where pub_user_id = $1 limit 1',
     [pubUserId],
   );
-  return [...(await readHistory(t.pool, rows[0]?.user_key as string, Date.now() + dayMs)).exposures];
+  const userKey = rows[0]?.user_key as string;
+  const { histories } = await readHistories(t.pool, new Map([[userKey, 0]]), Date.now() + dayMs, null);
+  return [...historyOf(histories.get(userKey) as OpenHistory).exposures];
 };
 
 const usageOf = async (campaignId: number) => {

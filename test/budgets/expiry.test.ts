@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { releaseDueReservations } from '../../src/budgets/release.ts';
+import { releaseDueReservations } from '../../src/budgets/reservations/release.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, call, fetchOffers, type ShownOffer } from '../tracking/journey.ts';
 

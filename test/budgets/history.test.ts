@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Exposure } from '../../src/budgets/caps.ts';
-import { trimExposures } from '../../src/budgets/history.ts';
-import { exposureEvent, exposureRecord, readRecords, reservedRecord } from '../../src/budgets/history-records.ts';
+import { trimExposures } from '../../src/budgets/history/history.ts';
+import { exposureEvent, exposureRecord, readRecords, reservedRecord } from '../../src/budgets/history/records.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 
 const dayMs = 86_400_000;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { exposureEvent, exposureRecord, readRecords } from '../../src/budgets/history-records.ts';
+import { exposureEvent, exposureRecord, readRecords } from '../../src/budgets/history/records.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, type ShownOffer } from '../tracking/journey.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { afterStep, type Known, stepAgesMs } from '../../src/budgets/release.ts';
+import { afterStep, type Known, stepAgesMs } from '../../src/budgets/reservations/release.ts';
 import { type PayingEvent, payingEventOf } from '../../src/catalog/rules.ts';
 import { createDelays, noteDelay } from '../../src/learning/delays.ts';
 import type { DelayCounts } from '../../src/learning/progress.ts';

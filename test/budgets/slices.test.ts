@@ -2,12 +2,13 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ActiveCaps, activeCapsOf, type LimitedTotal } from '../../src/budgets/caps.ts';
 import { countEvents } from '../../src/budgets/count.ts';
-import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
-import { releaseDueReservations } from '../../src/budgets/release.ts';
-import { insertReservations, type Reservation } from '../../src/budgets/reservations.ts';
-import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slice-rows.ts';
-import { createSlices, type Slices } from '../../src/budgets/slices.ts';
-import { addUsage, periodNames, takenDeltas } from '../../src/budgets/usage.ts';
+import type { Budgets } from '../../src/budgets/module.ts';
+import { releaseDueReservations } from '../../src/budgets/reservations/release.ts';
+import { insertReservations, type Reservation } from '../../src/budgets/reservations/reservations.ts';
+import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slices/rows.ts';
+import { createSlices, type Slices } from '../../src/budgets/slices/slices.ts';
+import { createLiveUsage, type LiveUsage } from '../../src/budgets/usage/live-usage.ts';
+import { addUsage, periodNames, takenDeltas } from '../../src/budgets/usage/usage.ts';
 import type { TotalCap } from '../../src/catalog/rules.ts';
 import type { Campaign, Snapshot } from '../../src/catalog/types.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
@@ -20,6 +21,12 @@ import { createTwins, type TestApp } from '../support/test-app.ts';
 import { fetchOffers } from '../tracking/journey.ts';
 
 const quiet = createLogger('silent');
+
+async function runJob(budgets: Budgets, jobName: string): Promise<void> {
+  const job = budgets.jobs().find(({ name }) => name === jobName);
+  if (job === undefined || !('run' in job)) throw new Error(`there is no job ${jobName}`);
+  await job.run(() => false);
+}
 
 describe('whatever processes do and however they end', () => {
   let pool: pg.Pool;
@@ -81,9 +88,9 @@ describe('two processes with many fetches', () => {
     // What one holds and does not use comes back when it is idle; nothing expires meanwhile.
     for (let pass = 0; pass < 3; pass += 1) {
       nowMs += 6000;
-      for (const { deps } of [twins.first, twins.second]) await deps.slices.returnUnused();
+      for (const { deps } of [twins.first, twins.second]) await runJob(deps.budgets, 'slices of totals');
     }
-    for (const { deps } of [twins.first, twins.second]) await deps.usage.refresh();
+    for (const { deps } of [twins.first, twins.second]) await runJob(deps.budgets, 'campaign usage');
     for (let more = 1; more > 0; shown += more) more = await showing(32);
     expect(shown).toBe(limit);
   });

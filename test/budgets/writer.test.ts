@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { noHistory } from '../../src/budgets/caps.ts';
-import { type OpenHistory, readHistories, readHistory, reserveImpression } from '../../src/budgets/history.ts';
-import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
-import { addUsage, createUsageTable, noAmounts, periodNames } from '../../src/budgets/usage.ts';
+import { createFetchCommits } from '../../src/budgets/commits/commits.ts';
+import type { RefusedFetch } from '../../src/budgets/fetches.ts';
+import { historyOf, type OpenHistory, readHistories, reserveImpression } from '../../src/budgets/history/history.ts';
+import { insertUnlessChanged } from '../../src/budgets/sessions.ts';
+import { createSlices } from '../../src/budgets/slices/slices.ts';
+import { createLiveUsage, type LiveUsage } from '../../src/budgets/usage/live-usage.ts';
+import { addUsage, createUsageTable, noAmounts, periodNames } from '../../src/budgets/usage/usage.ts';
 import type { Snapshot } from '../../src/catalog/types.ts';
 import { emptyModel, type Model } from '../../src/learning/model.ts';
-import { decideCapped } from '../../src/offers/fetch/capped-fetch.ts';
-import { decideSession } from '../../src/offers/fetch/decide-session.ts';
+import { type DecisionSources, decideFetch } from '../../src/offers/fetch/decide-session.ts';
 import { createFetchOpener, type PendingFetch } from '../../src/offers/fetch/pending-fetch.ts';
 import { readFetchOffers } from '../../src/offers/fetch/request.ts';
-import { insertUnlessChanged } from '../../src/offers/sessions.ts';
+import { readDecisionRecord, type SessionRecord } from '../../src/offers/session-record.ts';
 import { createUserKeys } from '../../src/platform/security/user-key.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -30,6 +33,24 @@ function pendingBy(snapshot: Snapshot, body: object = {}): PendingFetch {
     createUserKeys(t.deps.config.userPepper),
   );
   return open(publisher, readFetchOffers({}, { placement: 'checkout', ...body }, client), { kind: 'unit' });
+}
+
+/** Decides and commits fetches with locks. */
+async function commitLocked(
+  usage: LiveUsage,
+  sources: DecisionSources,
+  fetches: readonly PendingFetch[],
+): Promise<SessionRecord[]> {
+  const { pool, catalog, logger } = t.deps;
+  const slices = createSlices({ pool, catalog, logger, now: Date.now, usage });
+  const commits = createFetchCommits({ pool, usage, slices, eventsStoredUntil: Date.now, now: Date.now });
+  const refused = fetches.map((fetch): RefusedFetch<PendingFetch> => ({ fetch, optOuts: null }));
+  const decisions = await commits.commitAgain(refused, {
+    profiles: null,
+    begin: () => {},
+    decide: (fetch, stored, nowMs) => decideFetch(sources, fetch, null, stored, nowMs),
+  });
+  return decisions.map(({ session }) => session);
 }
 
 const noSources = { model: { current: () => emptyModel }, states: { note: () => {} } };
@@ -55,16 +76,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
     learn: () => {},
     refresh: async () => {},
   };
-  const { slices } = t.deps;
-  const deps = {
-    pool: t.pool,
-    usage,
-    slices,
-    ...noSources,
-    eventsStoredUntil: Date.now,
-    now: Date.now,
-  };
-  const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
+  const [old, fresh] = await commitLocked(usage, noSources, [pendingBy(before), pendingBy(after)]);
   expect(fresh?.offers.map((offer) => offer.campaign.id)).not.toContain(id);
   expect(fresh?.offers.length).toBeGreaterThan(0);
   expect(old?.offers.length).toBeGreaterThan(0);
@@ -77,18 +89,10 @@ test('each decision is stored with the version of its model, also when the model
     noted.push(model.version);
     model = { ...emptyModel, version: 2 };
   };
-  const deps = {
-    pool: t.pool,
-    usage: createLiveUsage(t.deps),
-    slices: t.deps.slices,
-    model: { current: () => model },
-    states: { note },
-    eventsStoredUntil: Date.now,
-    now: Date.now,
-  };
+  const sources = { model: { current: () => model }, states: { note } };
   const snapshot = t.deps.catalog.current();
-  const sessions = await decideCapped(deps, [pendingBy(snapshot), pendingBy(snapshot)]);
-  expect(sessions.map(({ decision }) => decision.inputs.modelVersion)).toEqual(noted);
+  const sessions = await commitLocked(createLiveUsage(t.deps), sources, [pendingBy(snapshot), pendingBy(snapshot)]);
+  expect(sessions.map(({ decision }) => readDecisionRecord(decision).inputs.modelVersion)).toEqual(noted);
 });
 
 test('a fetch writes nothing of a user whose history others wrote since it was read, and revives none', async () => {
@@ -98,10 +102,11 @@ test('a fetch writes nothing of a user whose history others wrote since it was r
   const keyOf = (user: string): string => keys.get(user) as string;
   const nowMs = Date.now();
   const decideFor = async (names: string[]) => {
-    const histories = await readHistories(t.pool, new Map(names.map((name) => [keyOf(name), t.publisher.id])), nowMs);
+    const publisherByUser = new Map(names.map((name) => [keyOf(name), t.publisher.id]));
+    const { histories } = await readHistories(t.pool, publisherByUser, nowMs, null);
     const sessions = names.map((name) => {
-      const pending = { ...(pendings[users.indexOf(name)] as PendingFetch) };
-      const session = decideSession(noSources, pending, { history: noHistory, totals: new Map() }, nowMs);
+      const fetch = pendings[users.indexOf(name)] as PendingFetch;
+      const { session } = decideFetch(noSources, fetch, null, { history: noHistory, totals: new Map() }, nowMs);
       const history = histories.get(keyOf(name)) as OpenHistory;
       reserveImpression(history, session.id, { offerId: 1, campaignId: 1, advertiserId: 1, atMs: nowMs });
       return session;
@@ -119,6 +124,7 @@ test('a fetch writes nothing of a user whose history others wrote since it was r
   ]);
   const written = new Set(rows.map(({ id }) => id));
   expect(fetch.sessions.map(({ id }) => written.has(id))).toEqual([true, false, false, true]);
-  const reserved = users.map(async (name) => (await readHistory(t.pool, keyOf(name), nowMs)).exposures.length);
-  expect(await Promise.all(reserved)).toEqual([2, 2, 1, 1]);
+  const { histories } = await readHistories(t.pool, new Map(users.map((name) => [keyOf(name), 0])), nowMs, null);
+  const reserved = users.map((name) => historyOf(histories.get(keyOf(name)) as OpenHistory).exposures.length);
+  expect(reserved).toEqual([2, 2, 1, 1]);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createPublisher } from '../../bench/catalogue.ts';
-import { releaseExpiredSlices } from '../../src/budgets/slice-rows.ts';
+import { releaseExpiredSlices } from '../../src/budgets/slices/rows.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { startChaosPostgres } from './postgres.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { periodNames } from '../../src/budgets/usage.ts';
+import { periodNames } from '../../src/budgets/usage/usage.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 
 const noon = Date.parse('2026-11-23T12:00:00Z');

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describe as describeAlert } from '../../src/alerts/describe.ts';
-import { deliveryStateOf } from '../../src/budgets/delivery-state.ts';
-import type { Standing } from '../../src/budgets/standing.ts';
-import { periodName } from '../../src/budgets/usage.ts';
+import { deliveryStateOf, type Standing } from '../../src/budgets/standing.ts';
+import { periodName } from '../../src/budgets/usage/usage.ts';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { insertNoThanks, type NoThanks } from '../../src/budgets/opt-outs.ts';
 import type { Executor } from '../../src/platform/db/pool.ts';
 import { dayMs } from '../../src/platform/lib/time.ts';
 import { dayOfUuid7, newUuid7 } from '../../src/platform/lib/uuid7.ts';
-import { insertNoThanks, type NoThanks } from '../../src/tracking/beacons/insert-no-thanks.ts';
 import { type Click, insertClicks } from '../../src/tracking/clicks/insert-clicks.ts';
 import { insertEvents } from '../../src/tracking/event-rows.ts';
 import { clonePool } from '../support/database.ts';

@@ -1,5 +1,5 @@
 import type { Offer, Publisher } from '../../catalog/types.ts';
-import type { SessionRecord } from '../../offers/session-record.ts';
+import { type SessionRecord, writeDecisionRecord } from '../../offers/session-record.ts';
 import type { Random } from '../../platform/lib/random.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
@@ -50,7 +50,7 @@ const visitors = 900;
 const emptyShare = 0.06;
 
 /** Decision with only the request, from which reach is estimated: no catalogue version, because nothing was decided. */
-const requestOnly = { catalogVersion: 0, scores: [], inputs: {} } as const;
+const requestOnly = writeDecisionRecord({ catalogVersion: 0, scores: [], inputs: {} });
 
 type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
 

@@ -7,7 +7,6 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import { readDecisionRecord } from '../fetch/decide-session.ts';
 import {
   type ContextRow,
   type DecisionRow,
@@ -17,6 +16,7 @@ import {
   toContext,
   toStoredDecision,
 } from '../re-decide.ts';
+import { readDecisionRecord } from '../session-record.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
 
 /** How far back the sample reaches (days): as long as decisions can be made again. */

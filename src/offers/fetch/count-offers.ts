@@ -1,18 +1,14 @@
-import type pg from 'pg';
-import { activeCapsOf, noHistory, noTotals, type Totals, type UserHistory } from '../../budgets/caps.ts';
-import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
-import type { LiveUsage } from '../../budgets/live-usage.ts';
-import type { SliceGrants } from '../../budgets/slice-holdings.ts';
-import { totalsAt } from '../../budgets/totals.ts';
+import { noHistory, type UserHistory } from '../../budgets/caps.ts';
+import type { StoredUsage } from '../../budgets/fetches.ts';
+import type { Budgets } from '../../budgets/module.ts';
 import { decide } from '../../decision/decide.ts';
 import type { Model } from '../../learning/model.ts';
 import type { ModelSource } from '../../learning/source.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { joinHistories } from './input-now.ts';
-import { contextOf, hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
-import { profilesBeside } from './profiles.ts';
+import { contextOf, noteShown, type PendingFetch, requestWith, type UserProfile } from './pending-fetch.ts';
+import { createFindProfile, profilesOfBatch } from './profiles.ts';
 
 export type OfferCounter = {
   /** Number of offers that each fetch of a call would show. Nothing is stored, counted or reserved. */
@@ -21,72 +17,69 @@ export type OfferCounter = {
 };
 
 type CountDeps = {
-  pool: pg.Pool;
   dbHealth: DatabaseHealth;
   now: () => number;
-  usage: LiveUsage;
-  slices: SliceGrants;
+  preview: Budgets['preview'];
   model: ModelSource;
-  eventsStoredUntil: () => number;
 };
 
 export function createCountOffers(deps: CountDeps): OfferCounter {
-  const histories = createHistoryReader(deps);
-
-  async function totalsFor(pending: PendingFetch, nowMs: number): Promise<Totals> {
-    if (!hasTotalCaps(pending)) return noTotals;
-    const activeCaps = activeCapsOf(pending.snapshot);
-    return totalsAt(deps.slices.without(await deps.usage.known(activeCaps)), activeCaps.total, nowMs);
-  }
-
+  const users = createUserReader(deps);
   return {
     count: async (call) => {
       const first = call[0] as PendingFetch;
       const nowMs = deps.now();
-      const totals = await totalsFor(first, nowMs);
+      const totals = await deps.preview.totals(first);
       const isKnown = (first.userKey !== null && !first.dev) || first.profileKeys.all.length > 0;
-      const history = isKnown ? await histories.add(call) : noHistory;
-      return countEach(call, { history, totals, model: deps.model.current() }, nowMs);
+      const { history, profile } = isKnown ? await users.add(call) : unknownUser;
+      return countEach(call, profile, { history, totals, model: deps.model.current() }, nowMs);
     },
-    drain: histories.drain,
+    drain: users.drain,
   };
 }
 
 type Call = readonly PendingFetch[];
+type KnownUser = { history: UserHistory; profile: UserProfile | null };
+
+const unknownUser: KnownUser = { history: noHistory, profile: null };
 
 /** Reads histories and profiles of the calls' users, with one query for concurrent calls. */
-const createHistoryReader = ({ pool, dbHealth, now, eventsStoredUntil }: CountDeps): Batcher<Call, UserHistory> =>
-  createBatcher<Call, UserHistory>({
+const createUserReader = ({ preview, dbHealth, now }: CountDeps): Batcher<Call, KnownUser> =>
+  createBatcher<Call, KnownUser>({
     write: async (batch) => {
-      const users = batch.flatMap((call) => keysOf(call).map((key) => [key, (call[0] as PendingFetch).publisher.id]));
-      const beside = profilesBeside(batch.flat(), now());
-      const histories = await readHistories(pool, new Map(users as [string, number][]), eventsStoredUntil(), beside);
-      return batch.map((call) =>
-        joinHistories(keysOf(call).map((key) => historyOf(histories.get(key) as OpenHistory))),
-      );
+      const firsts = batch.map(([first]) => first as PendingFetch);
+      const query = profilesOfBatch(firsts, now());
+      const users = firsts.map((first) => ({ keys: keysOf(first), publisherId: first.publisher.id }));
+      const { histories, profileRows } = await preview.histories(users, query);
+      const profileOf = query === null || profileRows === null ? null : createFindProfile(profileRows, query.nowMs);
+      return firsts.map((first, index) => ({
+        history: histories[index] ?? noHistory,
+        profile: profileOf === null ? null : profileOf(first),
+      }));
     },
     dbHealth,
   });
 
-/** Keys of the user of a call. Tests have no history. */
-const keysOf = ([first]: Call): string[] =>
-  first === undefined || first.userKey === null || first.dev ? [] : [first.userKey, ...first.earlierKeys];
+/** Keys of the user of a fetch. Tests have no history. */
+const keysOf = ({ userKey, dev, earlierKeys }: PendingFetch): string[] =>
+  userKey === null || dev ? [] : [userKey, ...earlierKeys];
 
 /** Decides the fetches in order. Offers of one fetch count as seen for the next ones. */
 function countEach(
-  call: readonly PendingFetch[],
-  usage: { history: UserHistory; totals: Totals; model: Model },
+  call: Call,
+  profile: UserProfile | null,
+  usage: StoredUsage & { model: Model },
   nowMs: number,
 ): number[] {
   const { optOuts } = usage.history;
   const exposures = [...usage.history.exposures];
-  return call.map((pending) => {
-    const { publisher, theme, assigned } = pending;
+  return call.map((fetch) => {
+    const { publisher, theme, assigned } = fetch;
     if (assigned?.isHeldOut === true) return 0;
-    const context = contextOf(pending, nowMs);
+    const context = contextOf(fetch, requestWith(fetch, profile), profile, nowMs);
     const history = { optOuts, exposures };
     const { offers } = decide({ ...usage, publisher, theme, context, history, seed: seedOf(newUuid7(nowMs)) });
-    pending.shownCampaignIds = offers.map(({ offer }) => offer.campaign.id);
+    noteShown(fetch, offers);
     for (const { offer } of offers)
       exposures.push({
         offerId: offer.id,

@@ -1,96 +1,118 @@
 import type pg from 'pg';
-import type { Totals, UserHistory } from '../../budgets/caps.ts';
+import type { StoredUsage } from '../../budgets/fetches.ts';
 import { localise } from '../../catalog/provisioning.ts';
 import { rowsOf, stateIdOf } from '../../catalog/store.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
-import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
+import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from '../../decision/types.ts';
 import type { Assigned } from '../../experiments/assign.ts';
 import type { Model } from '../../learning/model.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { insertState, packCatalogue, touchMs, touchState } from '../decision-log/states.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../offer-view.ts';
-import type { DecidedSession, DecisionRecord, StoredInputs } from '../session-record.ts';
-import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
+import { type SessionRecord, type StoredInputs, writeDecisionRecord } from '../session-record.ts';
+import {
+  contextOf,
+  isUspOn,
+  linkedOfferId,
+  noteShown,
+  type PendingFetch,
+  requestWith,
+  type UserProfile,
+} from './pending-fetch.ts';
+import type { FetchOffersRequest } from './request.ts';
 
 /** Ranking model, and the writer that stores each catalogue that decisions are made with. */
 export type DecisionSources = { model: { current: () => Model }; states: { note: (snapshot: Snapshot) => void } };
 
-/** Data from the database that a decision needs. */
-type StoredUsage = { history: UserHistory; totals: Totals };
+/** A decision for a fetch. A fetch that is decided again gets another one. */
+export type FetchDecision = {
+  fetch: PendingFetch;
+  /** Profile that it was decided with. */
+  profile: UserProfile | null;
+  session: SessionRecord;
+  /** Shown offers with their scores and reservations. */
+  decided: readonly DecidedOffer[];
+  /** Input, start (`performance.now()`) and duration; null if the session is empty because the fetch had expired. */
+  evaluation: { input: DecisionInput; startMs: number; tookMs: number } | null;
+};
 
 /** Decides for a fetch. An expired fetch shows nothing, because its response was already sent. */
-export function decideSession(
+export function decideFetch(
   { model, states }: DecisionSources,
-  pending: PendingFetch,
+  fetch: PendingFetch,
+  profile: UserProfile | null,
   { history, totals }: StoredUsage,
   nowMs: number,
-): DecidedSession {
-  const { snapshot, publisher, theme, request, expired } = pending;
-  if (!expired || pending.sessionId === null) pending.sessionId = newUuid7(nowMs);
+): FetchDecision {
+  const { snapshot, publisher, theme, answer, assigned, profileKeys } = fetch;
+  const { expired } = answer;
+  if (!expired || answer.sessionId === null) answer.sessionId = newUuid7(nowMs);
   const current = model.current();
+  const request = requestWith(fetch, profile);
   const input: DecisionInput = {
     publisher,
     theme,
-    context: contextOf(pending, nowMs),
+    context: contextOf(fetch, request, profile, nowMs),
     history,
     totals,
     model: current,
-    seed: seedOf(pending.sessionId),
+    seed: seedOf(answer.sessionId),
   };
-  const { offers, emptyReason, ghost } = expired
-    ? { offers: [], emptyReason: 'deadline', ghost: null }
-    : decideFor(pending, input);
+  const startMs = performance.now();
+  const { offers, emptyReason, ghost } = expired ? expiredOutcome : decideFor(assigned, input);
+  const evaluation = expired ? null : { input, startMs, tookMs: performance.now() - startMs };
   states.note(snapshot);
-  const linked = linkedOfferId(pending);
+  const linked = linkedOfferId(fetch);
   const inputs = storedInputsOf(input, stateIdOf(snapshot), linked);
-  if (pending.profileKeys.email !== null) inputs.emailKey = pending.profileKeys.email;
-  if (pending.assigned !== null) inputs.experiments = pending.assigned.stored;
+  if (profileKeys.email !== null) inputs.emailKey = profileKeys.email;
+  if (assigned !== null) inputs.experiments = assigned.stored;
   if (ghost !== null) inputs.ghost = ghostOf(ghost);
   const decided = withLinkedFirst(offers, linked);
-  if (pending.call !== null) pending.shownCampaignIds = decided.map(({ offer }) => offer.campaign.id);
+  noteShown(fetch, decided);
   const localisedOffers = decided.map(({ offer }) =>
-    offer.translations === null ? offer : localise(offer, pending.language, publisher),
+    offer.translations === null ? offer : localise(offer, fetch.language, publisher),
   );
-  return {
-    id: pending.sessionId,
+  const session: SessionRecord = {
+    id: answer.sessionId,
     publisherId: publisher.id,
-    placement: pending.placement,
+    placement: fetch.placement,
     themeId: theme?.id ?? null,
-    userKey: pending.userKey,
+    userKey: fetch.userKey,
     pubUserId: request.pubUserId,
-    client: pending.client,
+    client: fetch.client,
     offers: localisedOffers,
     language: request.language?.key ?? null,
-    decided,
     emptyReason,
-    decision: {
+    decision: writeDecisionRecord({
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
       inputs,
-    },
+    }),
     custom: request.custom,
-    macros: macrosFor(localisedOffers, pending),
-    dev: pending.dev,
-    usp: isUspOn(pending),
+    macros: macrosFor(localisedOffers, request),
+    dev: fetch.dev,
+    usp: isUspOn(fetch),
     uspCheckAll: theme?.uspCheckAll ?? false,
     createdAtMs: nowMs,
   };
+  return { fetch, profile, session, decided, evaluation };
 }
 
 /**
  * Outcome of a decision. `ghost` are the offers that a hold-out would have been shown; null if there is no hold-out.
  */
-type Outcome = Decision & { ghost: readonly DecidedOffer[] | null };
+type Outcome = {
+  offers: readonly DecidedOffer[];
+  emptyReason: EmptyReason | 'deadline' | null;
+  ghost: readonly DecidedOffer[] | null;
+};
 
-function decideFor(pending: PendingFetch, input: DecisionInput): Outcome {
-  const startMs = performance.now();
-  const decision =
-    pending.assigned === null ? { ghost: null, ...decide(input) } : decideHeldOut(pending.assigned, input);
-  pending.decision = { input, startMs, tookMs: performance.now() - startMs };
-  return decision;
-}
+const expiredOutcome: Outcome = { offers: [], emptyReason: 'deadline', ghost: null };
+
+const decideFor = (assigned: Assigned | null, input: DecisionInput): Outcome =>
+  assigned === null ? { ghost: null, ...decide(input) } : decideHeldOut(assigned, input);
 
 function decideHeldOut({ isHeldOut, rules }: Assigned, input: DecisionInput): Outcome {
   const decision = decide(input);
@@ -115,7 +137,7 @@ const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['gho
 /**
  * Values for the macros of the shown offers. They are stored with the session, so that the webhook uses the same ones.
  */
-function macrosFor(offers: readonly Offer[], { request }: PendingFetch): MacroValues {
+function macrosFor(offers: readonly Offer[], request: FetchOffersRequest): MacroValues {
   let names: Set<string> | null = null;
   for (const { copy } of offers) {
     const ofCopy = macroNames(copy);
@@ -124,21 +146,6 @@ function macrosFor(offers: readonly Offer[], { request }: PendingFetch): MacroVa
     for (const name of ofCopy) names.add(name);
   }
   return names === null ? {} : macroValuesOf(request, names);
-}
-
-/** Version of the layout. */
-const layout = 1;
-
-type StoredRecord = readonly [layout: number, catalogVersion: number, scores: readonly number[], inputs: StoredInputs];
-
-/** Serialises the record as JSON. Numbers are read back with the same bits. */
-export const writeDecisionRecord = ({ catalogVersion, scores, inputs }: DecisionRecord): string =>
-  JSON.stringify([layout, catalogVersion, scores, inputs] satisfies StoredRecord);
-
-export function readDecisionRecord(json: string): DecisionRecord {
-  const [version, catalogVersion, scores, inputs] = JSON.parse(json) as StoredRecord;
-  if (version !== layout) throw new Error(`a decision record of layout ${version} cannot be read`);
-  return { catalogVersion, scores, inputs };
 }
 
 function storedInputsOf(

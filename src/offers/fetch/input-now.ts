@@ -1,9 +1,5 @@
-import type pg from 'pg';
-import { type ActiveCaps, activeCapsOf, type UserHistory } from '../../budgets/caps.ts';
-import { readHistory } from '../../budgets/history.ts';
-import { loadTrueUsage } from '../../budgets/slice-rows.ts';
-import { totalsAt } from '../../budgets/totals.ts';
-import { createUsageTable, periodsOf, type UsageTable } from '../../budgets/usage.ts';
+import { noHistory } from '../../budgets/caps.ts';
+import type { Budgets } from '../../budgets/module.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import { type Explanation, explain } from '../../decision/explain.ts';
@@ -11,30 +7,8 @@ import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { ModelSource } from '../../learning/source.ts';
 import type { FailFast } from '../../platform/db/health.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { contextOf, type OpenFetch, type PendingFetch } from './pending-fetch.ts';
+import { contextOf, type OpenFetch, type PendingFetch, requestWith, type UserProfile } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
-
-/** Reads the actual usage of totals, without the slices leased by processes. */
-async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): Promise<UsageTable> {
-  const periods = periodsOf(activeCaps.totals, nowMs);
-  const table = createUsageTable();
-  if (periods.length > 0) for (const used of await loadTrueUsage(pool, periods)) table.set(used);
-  return table;
-}
-
-/**
- * Reads the combined history of a user's keys, the current one first, as a fetch would after moving them
- * (caps/move-histories.ts).
- */
-async function readHistoryOf(pool: pg.Pool, keys: readonly string[], storedUntilMs: number): Promise<UserHistory> {
-  return joinHistories(await Promise.all(keys.map((key) => readHistory(pool, key, storedUntilMs))));
-}
-
-/** Combines histories. For the same campaign, earlier entries of the list take precedence. */
-export const joinHistories = (histories: readonly UserHistory[]): UserHistory => ({
-  optOuts: Object.assign({}, ...histories.map(({ optOuts }) => optOuts).toReversed()),
-  exposures: histories.flatMap(({ exposures }) => exposures),
-});
 
 /**
  * Options of an input. `theme` undefined means that of the placement, else the default. `earlierKeys` are the user's
@@ -51,31 +25,27 @@ export type InputNow = (
 
 /** Sources of a decision's input. */
 export type InputSources = {
-  pool: pg.Pool;
   now: () => number;
   catalog: CatalogStore;
   model: ModelSource;
-  eventsStoredUntil: () => number;
+  preview: Budgets['preview'];
 };
 
 /** Reads the user's real history and the campaigns' usage of their caps. Nothing is locked or reserved. */
-export function createInputNow(
-  { pool, now, catalog, model, eventsStoredUntil }: InputSources,
-  failFast: FailFast,
-): InputNow {
+export function createInputNow({ now, catalog, model, preview }: InputSources, failFast: FailFast): InputNow {
   return async (publisher, context, { theme, earlierKeys = [] } = {}) => {
     const { userKey } = context;
-    const activeCaps = activeCapsOf(catalog.current());
+    const snapshot = catalog.current();
     const nowMs = now();
     const keys = userKey === null ? [] : [userKey, ...earlierKeys];
-    const history = await failFast(() => readHistoryOf(pool, keys, eventsStoredUntil()));
-    const totals = totalsAt(await failFast(() => readUsage(pool, activeCaps, nowMs)), activeCaps.total, nowMs);
+    const { histories } = await failFast(() => preview.histories([{ keys, publisherId: publisher.id }]));
+    const totals = await failFast(() => preview.storedTotals(snapshot));
     const ofPlacement = publisher.themes.get(publisher.placements.get(context.placement)?.themeId ?? 0);
     return {
       publisher,
       theme: theme === undefined ? (ofPlacement ?? publisher.defaultTheme) : theme,
       context: { ...context, nowMs },
-      history,
+      history: histories[0] ?? noHistory,
       totals,
       model: model.current(),
       seed: seedOf(newUuid7(nowMs)),
@@ -89,12 +59,13 @@ export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Pro
 export function createExplain(
   open: OpenFetch,
   inputNow: InputNow,
-  readProfile: (pending: PendingFetch) => Promise<void>,
+  readProfile: (fetch: PendingFetch) => Promise<UserProfile | null>,
 ): Explain {
   return async (publisher, request) => {
-    const pending = open(publisher, request, { kind: 'unit' });
-    if (pending.profileKeys.all.length > 0) await readProfile(pending);
-    const { theme, earlierKeys } = pending;
-    return explain(await inputNow(pending.publisher, contextOf(pending, 0), { theme, earlierKeys }));
+    const fetch = open(publisher, request, { kind: 'unit' });
+    const profile = fetch.profileKeys.all.length > 0 ? await readProfile(fetch) : null;
+    const context = contextOf(fetch, requestWith(fetch, profile), profile, 0);
+    const { theme, earlierKeys } = fetch;
+    return explain(await inputNow(fetch.publisher, context, { theme, earlierKeys }));
   };
 }

@@ -1,13 +1,13 @@
 import { findMovedKey, type MovedUser, moveHistories } from '../../budgets/move-histories.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import type { BatchDeps } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
+import type { BatchDeps } from './profiles.ts';
 
 /** During a rotation of USER_PEPPER, moves the user of a fetch to the current key before the decision. */
 export type MovingUsers = {
-  /** Moves the user. Returns null if there is nothing to wait for. */
-  move: (pending: PendingFetch) => Promise<void> | null;
+  /** Moves the user. Returns the fetch with the user's current key, or null if there is nothing to wait for. */
+  move: (pending: PendingFetch) => Promise<PendingFetch> | null;
   drain: () => Promise<void>;
 };
 
@@ -27,12 +27,11 @@ export function createMovingUsers({ pool, dbHealth, now, batchMeters, userKeys }
     move: (pending) => {
       const { userKey, earlierKeys, publisher, dev } = pending;
       if (userKey === null || dev) return null;
-      if (earlierKeys.length > 0) return batcher.add({ publisherId: publisher.id, userKey, earlierKeys });
+      if (earlierKeys.length > 0)
+        return batcher.add({ publisherId: publisher.id, userKey, earlierKeys }).then(() => pending);
       // A link identifies its user by the key of its session.
       if (!userKeys.isEarlier(userKey)) return null;
-      return findMovedKey(pool, userKey).then((key) => {
-        pending.userKey = key ?? userKey;
-      });
+      return findMovedKey(pool, userKey).then((key) => (key === null ? pending : { ...pending, userKey: key }));
     },
     drain: batcher.drain,
   };

@@ -1,10 +1,9 @@
 import { type ProfileKeys, profileKeysOf } from '../../audiences/profile-keys.ts';
-import { activeCapsOf } from '../../budgets/caps.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import { findTheme } from '../../catalog/themes.ts';
-import type { Experiment, Publisher, Snapshot, Theme } from '../../catalog/types.ts';
+import type { Offer, Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
-import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
+import type { DecisionContext } from '../../decision/types.ts';
 import { type Assigned, assign, type Subject, subjectOf, withArms } from '../../experiments/assign.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
 import type { Wanted } from '../../platform/i18n/reader.ts';
@@ -28,48 +27,66 @@ type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
 /** Place and device of an end user: request data about a client that does not identify the user. */
 type ClientContext = Place & UserAgent;
 
-/** A fetch between its request and its response. */
+/** A fetch with all that its request determines. It never changes; only the state of its answer does. */
 export type PendingFetch = {
-  snapshot: Snapshot;
-  publisher: Publisher;
-  request: FetchOffersRequest;
-  client: ClientContext;
-  theme: Theme | null;
+  readonly snapshot: Snapshot;
+  readonly publisher: Publisher;
+  readonly request: FetchOffersRequest;
+  readonly client: ClientContext;
+  readonly theme: Theme | null;
   /** Preferred languages of its texts. */
-  language: Wanted;
+  readonly language: Wanted;
   /** Name of the placement in reports. */
-  placement: string;
-  userKey: string | null;
+  readonly placement: string;
+  readonly userKey: string | null;
   /** Keys of the same user under earlier peppers; usually empty. */
-  earlierKeys: readonly string[];
+  readonly earlierKeys: readonly string[];
   /** Keys under which the publisher may have stored a profile of the user; empty if it stores none. */
-  profileKeys: ProfileKeys;
-  /** Keys of the user's audiences, limited to those that campaigns refer to. */
-  audiences: readonly string[];
+  readonly profileKeys: ProfileKeys;
   /** Whether it is a test, which is not counted and ignores caps. */
-  dev: boolean;
-  surface: Surface;
+  readonly dev: boolean;
+  readonly surface: Surface;
   /** Changes by its experiments; null if no experiment applies. */
-  assigned: Assigned | null;
+  readonly assigned: Assigned | null;
   /** User that experiments are assigned to; null if the publisher has no experiments. */
-  subject: Subject | null;
+  readonly subject: Subject | null;
+  readonly trace: Trace | null;
+  /** Its place in a call with several placements; null for a single fetch. */
+  readonly call: CallPlace | null;
+  readonly answer: AnswerState;
+};
+
+/** State of an answer, which changes until it is sent. */
+type AnswerState = {
   /** Id of the session, set at the decision or the deadline, whichever comes first. */
   sessionId: string | null;
   /** Whether the deadline has passed and an empty response was sent. */
   expired: boolean;
-  /** Last decision: its input, its start (`performance.now()`) and its duration; null before the first one. */
-  decision: { input: DecisionInput; startMs: number; tookMs: number } | null;
-  trace: Trace | null;
-  /** All fetches of a call with several placements; null for a single fetch. */
-  call: readonly PendingFetch[] | null;
-  /** Campaigns shown by its last decision, which other fetches of the same call must not show. */
-  shownCampaignIds: readonly number[];
+};
+
+/** Place of a fetch in a call. Fetches of a call must not show the same campaigns. */
+type CallPlace = {
+  index: number;
+  /** Campaigns shown by the last decision of each fetch of the call. */
+  shown: (readonly number[])[];
+};
+
+/** Data that the publisher has stored for the user of a fetch. */
+export type UserProfile = {
+  attributes: ReadonlyMap<string, string>;
+  /** Keys of the user's audiences, limited to those that campaigns refer to. */
+  audiences: readonly string[];
 };
 
 /** Maximum number of offers of an offerwall. */
 const maxWallOffers = 500;
 
-export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surface: Surface) => PendingFetch;
+export type OpenFetch = (
+  publisher: Publisher,
+  request: FetchOffersRequest,
+  surface: Surface,
+  trace?: Trace | null,
+) => PendingFetch;
 
 /**
  * Creates a function that looks up the data of a request: publisher and theme in the current snapshot, the user's key,
@@ -80,19 +97,26 @@ export function createFetchOpener(
   userKeys: UserKeys,
 ): OpenFetch {
   const readClient = createClientContextReader(geo);
-  return (caller, request, surface) => {
+  return (caller, request, surface, trace = null) => {
     const snapshot = catalog.current();
     const publisher = snapshot.publishers.get(caller.id) ?? caller;
     const identifier = request.adFp ?? request.pubUserId;
     const link = surface.kind === 'offerwall' ? surface.link : null;
     const userKey = link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier);
     const earlierKeys = link !== null || identifier === null ? none : userKeys.earlierOf(publisher.id, identifier);
-    const pending: PendingFetch = {
+    const dev = request.dev || publisher.testMode;
+    const theme = themeOf(publisher, request);
+    const subject =
+      publisher.experiments !== null && link === null
+        ? subjectOf(request, (identifier) => userKeys.allOf(publisher.id, identifier), now())
+        : null;
+    const assigned = subject === null ? null : assignedTo(subject, { publisher, request, theme, dev });
+    return {
       snapshot,
       publisher,
-      request,
+      request: assigned === null ? request : withCustom(request, withArms(request.custom, assigned)),
       client: readClient(request),
-      theme: themeOf(publisher, request),
+      theme: assigned === null ? theme : assigned.theme,
       language: request.language ?? publisher.language,
       placement: request.placement,
       userKey,
@@ -100,23 +124,14 @@ export function createFetchOpener(
       profileKeys: hasProfiles(publisher)
         ? profileKeysOf(publisher.id, request, userKey === null ? [] : [userKey, ...earlierKeys], userKeys)
         : noProfileKeys,
-      audiences: none,
-      dev: request.dev || publisher.testMode,
+      dev,
       surface,
-      assigned: null,
-      subject: null,
-      sessionId: null,
-      expired: false,
-      decision: null,
-      trace: null,
+      assigned,
+      subject,
+      trace,
       call: null,
-      shownCampaignIds: none,
+      answer: { sessionId: null, expired: false },
     };
-    if (publisher.experiments !== null && link === null) {
-      pending.subject = subjectOf(request, (identifier) => userKeys.allOf(publisher.id, identifier), now());
-      applyExperiments(pending, publisher.experiments, pending.subject);
-    }
-    return pending;
   };
 }
 
@@ -127,29 +142,47 @@ const noProfileKeys: ProfileKeys = { all: none, email: null };
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
-function applyExperiments(pending: PendingFetch, experiments: readonly Experiment[], subject: Subject): void {
-  const { publisher, theme, placement, request, dev } = pending;
-  pending.assigned = assign(experiments, { ...subject, publisher, theme, placement, named: dev ? request.arms : null });
-  if (pending.assigned === null) return;
-  pending.theme = pending.assigned.theme;
-  pending.request = { ...request, custom: withArms(request.custom, pending.assigned) };
+/** Changes of a fetch by the experiments of its publisher, or null. */
+function assignedTo(
+  subject: Subject,
+  {
+    publisher,
+    request,
+    theme,
+    dev,
+  }: { publisher: Publisher; request: FetchOffersRequest; theme: Theme | null; dev: boolean },
+): Assigned | null {
+  const { placement, arms } = request;
+  return assign(publisher.experiments ?? none, { ...subject, publisher, theme, placement, named: dev ? arms : null });
 }
+
+const withCustom = (request: FetchOffersRequest, custom: ReadonlyMap<string, string>): FetchOffersRequest => ({
+  ...request,
+  custom,
+});
 
 /** Opens fetches at further placements for the same user at the same time, one for each request. */
 export function openCall(first: PendingFetch, requests: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
-  const call: PendingFetch[] = requests.map(({ request }) => ({
-    ...first,
-    request,
-    theme: themeOf(first.publisher, request),
-    placement: request.placement,
-    assigned: null,
-  }));
-  const { publisher, subject } = first;
-  for (const pending of call) {
-    pending.call = call;
-    if (publisher.experiments !== null && subject !== null) applyExperiments(pending, publisher.experiments, subject);
-  }
-  return call;
+  const { publisher, subject, dev } = first;
+  const shown = requests.map(() => none);
+  return requests.map(({ request }, index) => {
+    const theme = themeOf(publisher, request);
+    const assigned = subject === null ? null : assignedTo(subject, { publisher, request, theme, dev });
+    return {
+      ...first,
+      request: assigned === null ? request : withCustom(request, withArms(request.custom, assigned)),
+      theme: assigned === null ? theme : assigned.theme,
+      placement: request.placement,
+      assigned,
+      call: { index, shown },
+      answer: { sessionId: null, expired: false },
+    };
+  });
+}
+
+/** Records the campaigns that a decision shows, which other fetches of the same call must not show. */
+export function noteShown({ call }: PendingFetch, offers: readonly { offer: Offer }[]): void {
+  if (call !== null) call.shown[call.index] = offers.map(({ offer }) => offer.campaign.id);
 }
 
 /**
@@ -157,7 +190,7 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
  * of their call that are not decided again.
  */
 export function forgetShown(batch: Iterable<PendingFetch>): void {
-  for (const pending of batch) pending.shownCampaignIds = none;
+  for (const { call } of batch) if (call !== null) call.shown[call.index] = none;
 }
 
 /**
@@ -176,11 +209,24 @@ function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => C
   };
 }
 
-/** Decision context of a fetch. */
-export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext {
-  const { request, client, surface } = pending;
+/** The request with the attributes of the user's profile. Values of the request take precedence. */
+export function requestWith({ request }: PendingFetch, profile: UserProfile | null): FetchOffersRequest {
+  if (profile === null || profile.attributes.size === 0) return request;
+  return withCustom(request, new Map([...profile.attributes, ...request.custom]));
+}
+
+/**
+ * Decision context of a fetch.
+ * @param request with the attributes of the profile
+ */
+export function contextOf(
+  pending: PendingFetch,
+  request: FetchOffersRequest,
+  profile: UserProfile | null,
+  nowMs: number,
+): DecisionContext {
+  const { client, surface, assigned } = pending;
   const { country, region, city, postalCode, timeZone, platform, device, os, browser } = client;
-  const { assigned } = pending;
   return {
     surface: surface.kind,
     placement: pending.placement,
@@ -191,21 +237,21 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
     language: request.language === null ? null : firstTag(request.language.key),
     geo: { country, region, city, postalCode, timeZone },
     custom: request.custom,
-    audiences: pending.audiences,
+    audiences: profile === null ? none : profile.audiences,
     nowMs,
     userKey: pending.userKey,
     loyalty: request.loyalty,
     onlyWithCreative: request.onlyWithCreative,
     campaignId: request.campaignId,
     count: surface.kind === 'unit' ? (request.count ?? assigned?.count ?? null) : maxWallOffers,
-    shownElsewhere: pending.call === null ? null : shownElsewhere(pending, pending.call),
+    shownElsewhere: pending.call === null ? null : shownElsewhere(pending.call),
     arm: assigned?.rules ?? null,
     dev: pending.dev,
   };
 }
 
-const shownElsewhere = (pending: PendingFetch, call: readonly PendingFetch[]): number[] =>
-  call.flatMap((other) => (other === pending ? none : other.shownCampaignIds));
+const shownElsewhere = ({ index, shown }: CallPlace): number[] =>
+  shown.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
 
 /** Offer whose link opened the offerwall, or null. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
@@ -225,15 +271,3 @@ export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): b
   theme?.unit === 'mou' &&
   theme.uspEnabled &&
   request.pubUserId !== null;
-
-/** Whether total caps apply. */
-export const hasTotalCaps = ({ snapshot, publisher, dev }: PendingFetch): boolean =>
-  !dev && activeCapsOf(snapshot).hasTotalCaps(publisher.id);
-
-/** Whether frequency caps apply to the user. */
-export const hasFrequencyCaps = ({ snapshot, publisher, userKey, dev }: PendingFetch): boolean =>
-  !dev && userKey !== null && activeCapsOf(snapshot).hasFrequencyCaps(publisher.id);
-
-/** Whether the user's profile must be read by a separate statement, because no history is read. */
-export const needsProfileAlone = (pending: PendingFetch): boolean =>
-  pending.profileKeys.all.length > 0 && !hasFrequencyCaps(pending);

@@ -1,18 +1,14 @@
-import {
-  type Profile,
-  type ProfileQuery,
-  type ProfileRow,
-  profileSql,
-  profilesOf,
-  profileValues,
-  readProfiles,
-} from '../../audiences/profile.ts';
-import type { Beside } from '../../budgets/history.ts';
+import type pg from 'pg';
+import { type ProfileQuery, type ProfileRow, profilesOf, readProfiles } from '../../audiences/profile.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
+import type { BatchMeters } from '../../platform/db/batch.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
-import type { BatchDeps } from './fetch-path.ts';
-import type { PendingFetch } from './pending-fetch.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
+import type { PendingFetch, UserProfile } from './pending-fetch.ts';
+
+/** Services for batchers of statements. */
+export type BatchDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number; batchMeters: BatchMeters };
 
 const audiencesByPublisher = new WeakMap<Publisher, ReadonlyMap<number, string>>();
 
@@ -32,16 +28,6 @@ function namedAudiences(publisher: Publisher): ReadonlyMap<number, string> {
   return audiences;
 }
 
-/** Adds the user's profile to a fetch. Values of the request take precedence. */
-function takeProfile(pending: PendingFetch, { attributes, audiences }: Profile): void {
-  const keys: string[] = [];
-  for (const [id, key] of namedAudiences(pending.publisher)) if (audiences.has(id)) keys.push(key);
-  pending.audiences = keys;
-  if (attributes.size === 0) return;
-  const { request } = pending;
-  pending.request = { ...request, custom: new Map([...attributes, ...request.custom]) };
-}
-
 function queryOf(batch: readonly PendingFetch[], nowMs: number): ProfileQuery {
   const publishers = new Set(batch.map(({ publisher }) => publisher));
   return {
@@ -51,26 +37,35 @@ function queryOf(batch: readonly PendingFetch[], nowMs: number): ProfileQuery {
   };
 }
 
-function takeProfiles(batch: readonly PendingFetch[], rows: readonly ProfileRow[], nowMs: number): void {
-  const profileOf = profilesOf(rows);
-  for (const pending of batch) takeProfile(pending, profileOf(pending.profileKeys.all, nowMs));
+/** Query for the profiles of a batch; null if no user may have one. */
+export function profilesOfBatch(batch: readonly PendingFetch[], nowMs: number): ProfileQuery | null {
+  const withProfile = batch.filter(({ profileKeys }) => profileKeys.all.length > 0);
+  return withProfile.length === 0 ? null : queryOf(withProfile, nowMs);
 }
 
-/** Query for profiles to add to a statement that reads histories, or null. */
-export function profilesBeside(batch: readonly PendingFetch[], nowMs: number): Beside<ProfileRow> | null {
-  const withProfile = batch.filter(({ profileKeys }) => profileKeys.all.length > 0);
-  if (withProfile.length === 0) return null;
-  const values = profileValues(queryOf(withProfile, nowMs));
-  return { sql: profileSql, values, take: (rows) => takeProfiles(withProfile, rows, nowMs) };
+/** Returns a function that finds the profile of a fetch in queried rows, or null if its user cannot have one. */
+export function createFindProfile(rows: readonly ProfileRow[], nowMs: number) {
+  const profileOf = profilesOf(rows);
+  return ({ publisher, profileKeys }: PendingFetch): UserProfile | null => {
+    if (profileKeys.all.length === 0) return null;
+    const { attributes, audiences } = profileOf(profileKeys.all, nowMs);
+    const keys: string[] = [];
+    for (const [id, key] of namedAudiences(publisher)) if (audiences.has(id)) keys.push(key);
+    return { attributes, audiences: keys };
+  };
 }
 
 /** Reads the profiles of users whose histories are not read, with one query for concurrent fetches. */
-export const createProfileReader = ({ pool, dbHealth, now, batchMeters }: BatchDeps): Batcher<PendingFetch, void> =>
-  createBatcher<PendingFetch, void>({
+export const createProfileReader = ({
+  pool,
+  dbHealth,
+  now,
+  batchMeters,
+}: BatchDeps): Batcher<PendingFetch, UserProfile | null> =>
+  createBatcher<PendingFetch, UserProfile | null>({
     write: async (batch) => {
       const nowMs = now();
-      takeProfiles(batch, await readProfiles(pool, queryOf(batch, nowMs)), nowMs);
-      return batch.map(() => undefined);
+      return batch.map(createFindProfile(await readProfiles(pool, queryOf(batch, nowMs)), nowMs));
     },
     dbHealth,
     meter: batchMeters('profiles'),

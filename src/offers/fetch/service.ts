@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { LiveUsage } from '../../budgets/live-usage.ts';
-import type { Slices } from '../../budgets/slices.ts';
+import { planFetch } from '../../budgets/caps.ts';
+import type { Budgets } from '../../budgets/module.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { Assigned } from '../../experiments/assign.ts';
@@ -20,19 +20,14 @@ import { createQrCodes } from '../qr.ts';
 import { createRenderer, type FetchResult, joinAnswers, type Renderer, renderSession } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
 import { emptySessions } from '../sessions.ts';
-import { createCappedFetch } from './capped-fetch.ts';
+import { createCommitter, type EmptyExpired } from './committer.ts';
 import { createCountOffers, type OfferCounter } from './count-offers.ts';
-import { createStateWriter } from './decide-session.ts';
-import { createEarlyFetch } from './early-fetch.ts';
-import type { EmptyExpired, FetchPath } from './fetch-path.ts';
+import { createStateWriter, type FetchDecision } from './decide-session.ts';
 import { createExplain, createInputNow, type Explain, type InputSources } from './input-now.ts';
 import { createMovingUsers } from './moving-users.ts';
 import {
   createFetchOpener,
-  hasFrequencyCaps,
-  hasTotalCaps,
   isUspOn,
-  needsProfileAlone,
   type OpenFetch,
   openCall,
   type PendingFetch,
@@ -41,7 +36,6 @@ import {
 import { createProfileReader } from './profiles.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SeveralPlacements } from './several-placements.ts';
-import { createUserCappedFetch } from './user-capped-fetch.ts';
 
 /** Calls for offers of units. */
 export type UnitCalls = {
@@ -82,6 +76,7 @@ export type OfferService = UnitCalls &
 
 /** Dependencies of deciding, committing and measuring fetches. */
 type FetchSources = InputSources & {
+  pool: pg.Pool;
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
   batchMeters: BatchMeters;
@@ -89,8 +84,7 @@ type FetchSources = InputSources & {
   geo: Geo;
   config: Config;
   logger: Logger;
-  usage: LiveUsage;
-  slices: Slices;
+  budgets: Budgets;
   /** Returns the name that a placement is counted under. */
   resolvePlacement: (publisher: Publisher, name: string) => string | Promise<string>;
   fetchMeter: FetchMeter;
@@ -98,7 +92,7 @@ type FetchSources = InputSources & {
 };
 
 export function createOfferService(sources: FetchSources): OfferService {
-  const { flushPool, dbHealth, tokens, config, now, usage, slices, model, batchMeters, eventsStoredUntil } = sources;
+  const { flushPool, dbHealth, tokens, config, now, budgets, model, batchMeters } = sources;
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), now });
   const failFast = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -107,42 +101,38 @@ export function createOfferService(sources: FetchSources): OfferService {
   const states = createStateWriter(sources);
   const late = createLateAnswers(sources, renderer);
   const shared = { pool: flushPool, dbHealth, now, batchMeters };
-  const pathDeps = { ...shared, model, states, renderer, late };
-  const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil });
-  const userCapped = createUserCappedFetch({ ...pathDeps, eventsStoredUntil, capped });
-  const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
+  const committer = createCommitter({ dbHealth, now, batchMeters, model, states, renderer, late, budgets });
   const counter = createCountOffers(sources);
   const profiles = createProfileReader(shared);
-
-  function pathOf(pending: PendingFetch): FetchPath {
-    if (!hasFrequencyCaps(pending)) return early;
-    return hasTotalCaps(pending) ? capped : userCapped;
-  }
 
   const placementOf = ({ dev, request, publisher }: PendingFetch): string | Promise<string> =>
     dev ? request.placement : sources.resolvePlacement(publisher, request.placement);
 
-  function measured(pending: PendingFetch, result: FetchResult): FetchResult {
-    measure(sources, pending, result.session);
-    traceDecision(pending, result.session);
+  /** Whether a separate statement must read the user's profile, because no history is read. */
+  const needsProfileAlone = (fetch: PendingFetch): boolean =>
+    fetch.profileKeys.all.length > 0 && !planFetch(fetch).history;
+
+  function measured(result: FetchResult): FetchResult {
+    measure(sources, result.decision);
+    traceDecision(result.decision);
     return result;
   }
 
-  async function commit(pending: PendingFetch): Promise<FetchResult> {
-    const placement = placementOf(pending);
-    pending.placement = typeof placement === 'string' ? placement : await placement;
-    const moved = userKeys.isRotating ? movingUsers.move(pending) : null;
-    if (moved !== null) await moved;
-    if (needsProfileAlone(pending)) await profiles.add(pending);
-    return measured(pending, await pathOf(pending).add(pending));
+  async function commit(opened: PendingFetch): Promise<FetchResult> {
+    const placement = placementOf(opened);
+    let fetch = atPlacement(opened, typeof placement === 'string' ? placement : await placement);
+    if (userKeys.isRotating) fetch = (await movingUsers.move(fetch)) ?? fetch;
+    const profile = needsProfileAlone(fetch) ? await profiles.add(fetch) : null;
+    return measured(await committer.add(fetch, profile));
   }
 
   /** The fetches are decided in order, usually in one batch, because all are added in the same turn. */
   async function commitSeveral(first: PendingFetch, call: readonly PendingFetch[]): Promise<FetchResult[]> {
-    for (const pending of call) pending.placement = await placementOf(pending);
+    const fetches: PendingFetch[] = [];
+    for (const fetch of call) fetches.push(atPlacement(fetch, await placementOf(fetch)));
     if (userKeys.isRotating) await movingUsers.move(first);
-    await Promise.all(call.filter(needsProfileAlone).map(profiles.add));
-    return Promise.all(call.map(async (pending) => measured(pending, await pathOf(pending).add(pending))));
+    const known = await Promise.all(fetches.map((fetch) => (needsProfileAlone(fetch) ? profiles.add(fetch) : null)));
+    return Promise.all(fetches.map(async (fetch, index) => measured(await committer.add(fetch, known[index] ?? null))));
   }
 
   return {
@@ -150,16 +140,19 @@ export function createOfferService(sources: FetchSources): OfferService {
     decideWall: async (publisher, request, link) => {
       if (!dbHealth.isUp()) throw databaseUnavailable();
       const pending = open(publisher, request, { kind: 'offerwall', link });
-      const { session } = await commit(pending);
+      const { session } = (await commit(pending)).decision;
       return { session, theme: pending.theme, assigned: pending.assigned };
     },
     renderWall: renderer.renderWall,
     explain: createExplain(open, createInputNow(sources, failFast), profiles.add),
     drain: async () => {
-      for (const part of [movingUsers, profiles, counter, early, userCapped, capped, late, states]) await part.drain();
+      for (const part of [movingUsers, profiles, counter, committer, late, states]) await part.drain();
     },
   };
 }
+
+const atPlacement = (fetch: PendingFetch, placement: string): PendingFetch =>
+  placement === fetch.placement ? fetch : { ...fetch, placement };
 
 type UnitCallDeps = {
   dbHealth: DatabaseHealth;
@@ -175,16 +168,14 @@ function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late 
   return {
     fetch: (publisher, request, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
-      const pending = open(publisher, request, { kind: 'unit' });
-      pending.trace = trace;
+      const pending = open(publisher, request, { kind: 'unit' }, trace);
       const answer = commit(pending).then((result) => result.answer as Pieces);
       return inTime(request, answer, () => late.expireAndAnswer(pending));
     },
     fetchSeveral: (publisher, placements, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
       const [{ request }] = placements;
-      const first = open(publisher, request, { kind: 'unit' });
-      first.trace = trace;
+      const first = open(publisher, request, { kind: 'unit' }, trace);
       const call = openCall(first, placements);
       const joined = (answers: readonly Pieces[]): Pieces =>
         joinAnswers(placements.map(({ name }, index) => ({ name, answer: answers[index] as Pieces })));
@@ -202,26 +193,26 @@ function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late 
   };
 }
 
-function traceDecision({ trace, decision }: PendingFetch, { id, emptyReason, offers }: SessionRecord): void {
-  if (trace === null || decision === null) return;
-  const { startMs, tookMs } = decision;
+function traceDecision({ fetch: { trace }, evaluation, session }: FetchDecision): void {
+  if (trace === null || evaluation === null) return;
+  const { startMs, tookMs } = evaluation;
   trace.child('decide', startMs, startMs + tookMs, {
-    'perkwire.session_id': id,
-    'perkwire.result': emptyReason ?? 'filled',
-    'perkwire.offers': offers.length,
+    'perkwire.session_id': session.id,
+    'perkwire.result': session.emptyReason ?? 'filled',
+    'perkwire.offers': session.offers.length,
   });
 }
 
 /** Measures a committed fetch. */
-function measure(
-  { fetchMeter, outcomes }: FetchSources,
-  { dev, decision, expired, surface }: PendingFetch,
-  { emptyReason, offers }: SessionRecord,
-): void {
+function measure({ fetchMeter, outcomes }: FetchSources, { fetch, evaluation, session }: FetchDecision): void {
+  const { dev, surface, answer } = fetch;
   if (dev) return;
-  if (decision !== null) fetchMeter.decided(decision.tookMs);
-  if (decision !== null && !expired) outcomes.decided(decision.input);
-  fetchMeter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
+  if (evaluation !== null) {
+    fetchMeter.decided(evaluation.tookMs);
+    if (!answer.expired) outcomes.decided(evaluation.input);
+  }
+  const { emptyReason, offers } = session;
+  fetchMeter.answered(surface.kind, answer.expired ? 'deadline' : emptyReason, answer.expired ? 0 : offers.length);
 }
 
 /** Empty responses to fetches after their deadline, and the sessions that are committed for them nevertheless. */
@@ -248,14 +239,15 @@ function createLateAnswers(
   });
   return {
     expireAndAnswer: (pending) => {
-      pending.expired = true;
-      pending.sessionId ??= newUuid7(now());
-      const { sessionId: id, dev, request } = pending;
+      const { answer, dev, request } = pending;
+      answer.expired = true;
+      answer.sessionId ??= newUuid7(now());
+      const { sessionId: id } = answer;
       const empty = { id, dev, pubUserId: request.pubUserId, usp: isUspOn(pending), offers: [], macros: {} };
       return renderSession(renderer, pending, empty);
     },
     emptyExpired: (committed) => {
-      const late = committed.filter(({ pending, session }) => pending.expired && session.offers.length > 0);
+      const late = committed.filter(({ fetch, session }) => fetch.answer.expired && session.offers.length > 0);
       if (late.length === 0) return;
       Promise.all(late.map(({ session }) => emptying.add(session.id))).catch((err) =>
         logger.warn({ err }, 'emptying sessions that missed their deadline failed'),

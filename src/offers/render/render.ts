@@ -10,9 +10,9 @@ import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Assigned } from '../../experiments/assign.ts';
 import { bytesOf, type Pieces } from '../../platform/http/hot-routes.ts';
 import type { Language } from '../../platform/i18n/languages.ts';
+import type { FetchDecision } from '../fetch/decide-session.ts';
 import type { PendingFetch } from '../fetch/pending-fetch.ts';
 import type { MacroValues } from '../offer-view.ts';
-import type { SessionRecord } from '../session-record.ts';
 import {
   type AnswerContext,
   asciiJson,
@@ -154,10 +154,8 @@ function renderFrame(
   ];
 }
 
-export type DecidedFetch = { pending: PendingFetch; session: SessionRecord };
-
-/** A session with its response; null for an offerwall, which is rendered page by page. */
-export type FetchResult = { session: SessionRecord; answer: Pieces | null };
+/** A decision with its response; null for an offerwall, which is rendered page by page. */
+export type FetchResult = { decision: FetchDecision; answer: Pieces | null };
 
 /** A result, or the rejection of a response that could not be rendered. */
 export type RenderedFetch = FetchResult | Promise<FetchResult>;
@@ -196,25 +194,26 @@ export const renderSession = (
  */
 export function renderSessions(
   renderer: Renderer,
-  decided: readonly DecidedFetch[],
+  decisions: readonly FetchDecision[],
 ): RenderedFetch[] | Promise<RenderedFetch[]> {
-  const preparing = decided.map(({ pending, session }) =>
-    pending.surface.kind === 'unit'
-      ? renderer.prepare(pending.publisher, session.offers, session.pubUserId !== null)
+  const preparing = decisions.map(({ fetch, session }) =>
+    fetch.surface.kind === 'unit'
+      ? renderer.prepare(fetch.publisher, session.offers, session.pubUserId !== null)
       : undefined,
   );
   if (preparing.every((preparation) => preparation === undefined))
-    return decided.map((preparation) => renderOne(renderer, preparation));
+    return decisions.map((decision) => renderOne(renderer, decision));
   return Promise.allSettled(preparing).then((prepared) =>
     prepared.map((outcome, index) =>
-      outcome.status === 'rejected' ? failure(outcome.reason) : renderOne(renderer, decided[index] as DecidedFetch),
+      outcome.status === 'rejected' ? failure(outcome.reason) : renderOne(renderer, decisions[index] as FetchDecision),
     ),
   );
 }
 
-function renderOne(renderer: Renderer, { pending, session }: DecidedFetch): RenderedFetch {
+function renderOne(renderer: Renderer, decision: FetchDecision): RenderedFetch {
+  const { fetch, session } = decision;
   try {
-    return { session, answer: pending.surface.kind === 'unit' ? renderSession(renderer, pending, session) : null };
+    return { decision, answer: fetch.surface.kind === 'unit' ? renderSession(renderer, fetch, session) : null };
   } catch (err) {
     return failure(err);
   }

@@ -1,6 +1,5 @@
 import { activeCapsOf, type LimitedTotal } from '../../budgets/caps.ts';
-import { type CountedEvent, countEvents, takeBackExposures } from '../../budgets/count.ts';
-import { type Amounts, countedPeriods, deltasOf } from '../../budgets/usage.ts';
+import { type CountedEvent, countEvents, type VoidedConversion } from '../../budgets/count.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Booking, CountedTotal } from '../bookings.ts';
@@ -45,23 +44,11 @@ export async function countBookings(
     if (campaign === undefined || booking.suspicious !== null) return [];
     return [{ booking, conversion: click.conversion, event: toEvent(booking, campaign) }];
   });
-  const voids = counted.filter(({ booking }) => booking.isVoid);
-  const reversals = voids.flatMap(({ booking, conversion, event: { campaign } }) =>
-    activeCaps.totalsOf(campaign, booking.publisherId).flatMap((total) => {
-      if (conversion?.countedIn?.includes(nameOf(total)) === false) return [];
-      const periods = countedPeriods(total, 'conversion', conversion?.bookedAtMs ?? booking.bookedAtMs);
-      return deltasOf(total, periods, reversalOf(campaign, booking));
-    }),
-  );
-  if (voids.length > 0) {
-    const sessionIds = counted.map(({ booking }) => booking.sessionId);
-    const withdrawn = voids.map(({ event, conversion }) => ({ ...event, atMs: conversion?.bookedAtMs ?? event.atMs }));
-    await takeBackExposures(executor, withdrawn, sessionIds);
-  }
+  const voided = counted.filter(({ booking }) => booking.isVoid).map(toVoided);
   const idByEvent = new Map(
     counted.flatMap(({ booking, event }) => (booking.isVoid ? [] : [[event, booking.id] as const])),
   );
-  const unbilled = await countEvents(executor, activeCaps, [...idByEvent.keys()], reversals);
+  const unbilled = await countEvents(executor, activeCaps, [...idByEvent.keys()], voided);
   return new Set(unbilled.map((event) => idByEvent.get(event) as string));
 }
 
@@ -76,9 +63,16 @@ const toEvent = (booking: Booking, campaign: Campaign): CountedEvent => ({
   revenueMicros: Number(booking.payoutMicros),
 });
 
-const reversalOf = (campaign: Campaign, booking: Booking): Partial<Amounts> => {
+type CountedVoid = { booking: Booking; conversion: Booking | null; event: CountedEvent };
+
+function toVoided({ booking, conversion, event }: CountedVoid): VoidedConversion {
   // Bookings of earlier releases may have another currency; they were counted in no budget.
-  if (booking.currency !== campaign.payout.currency) return { conversions: -1 };
-  const [micros, unbilledMicros] = [Number(booking.payoutMicros), Number(booking.unbilledMicros)];
-  return { conversions: -1, micros, spentMicros: micros, unbilledMicros };
-};
+  const isInCurrency = booking.currency === event.campaign.payout.currency;
+  return {
+    ...event,
+    atMs: conversion?.bookedAtMs ?? event.atMs,
+    revenueMicros: isInCurrency ? event.revenueMicros : 0,
+    unbilledMicros: isInCurrency ? Number(booking.unbilledMicros) : 0,
+    isCountedIn: (total) => conversion?.countedIn?.includes(nameOf(total)) !== false,
+  };
+}

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readDecisionRecord } from '../../../src/offers/fetch/decide-session.ts';
+import { readDecisionRecord } from '../../../src/offers/session-record.ts';
 import { buildMmdb } from '../../support/mmdb.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { periodNames } from '../../../src/budgets/usage.ts';
+import { periodNames } from '../../../src/budgets/usage/usage.ts';
 import { signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { periodName } from '../../../src/budgets/usage.ts';
+import { periodName } from '../../../src/budgets/usage/usage.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { openAs, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { findMovedKey } from '../../../budgets/move-histories.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import type { Config } from '../../../config.ts';
@@ -33,6 +34,7 @@ const maxSessions = 10;
 
 /** Dependencies of the search for decisions. */
 export type DecisionSearch = InputSources & {
+  pool: pg.Pool;
   dbHealth: DatabaseHealth;
   config: Config;
 };

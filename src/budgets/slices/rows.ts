@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { bigints, integers, texts, uuids } from '../platform/db/binary-array.ts';
-import { type Executor, transaction } from '../platform/db/pool.ts';
-import type { LimitedTotal } from './caps.ts';
-import type { Reservation } from './reservations.ts';
+import { bigints, integers, texts, uuids } from '../../platform/db/binary-array.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import type { LimitedTotal } from '../caps.ts';
+import type { Reservation } from '../reservations/reservations.ts';
 import {
   addUsage,
   type CampaignUsage,
@@ -12,7 +12,7 @@ import {
   takenDeltas,
   toUsage,
   type UsageRow,
-} from './usage.ts';
+} from '../usage/usage.ts';
 
 /*
  * Slices of totals, leased by processes. What a slice holds is part of `campaign_usage` from the moment it is taken, so
@@ -120,15 +120,14 @@ async function insertSlices(executor: Executor, slices: readonly SliceRow[]): Pr
   });
 }
 
-const columns = 'id, campaign_id, publisher_id, periods, impressions, micros';
-
 /** Gives what is left of slices back to their totals. @returns the usage afterwards */
 export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<CampaignUsage[]> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<Row>({
       name: 'return_slices',
       text: `with due as (select id from cap_slices where id = any($1::uuid[]) order by id for update)
-        delete from cap_slices using due where cap_slices.id = due.id returning ${prefixed}`,
+        delete from cap_slices slice using due where slice.id = due.id
+        returning slice.id, campaign_id, publisher_id, periods, impressions, micros`,
       values: [uuids(ids, (id) => id)],
     });
     return addUsage(
@@ -148,7 +147,8 @@ export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
       text: `with due as (
           select id from cap_slices where expires_at <= now() order by id limit ${maxExpired} for update skip locked
         )
-        delete from cap_slices using due where cap_slices.id = due.id returning ${prefixed}`,
+        delete from cap_slices slice using due where slice.id = due.id
+        returning slice.id, campaign_id, publisher_id, periods, impressions, micros`,
     });
     await addUsage(
       executor,
@@ -211,11 +211,6 @@ export async function spendSlices(executor: Executor, granted: readonly Reservat
   });
   return rowCount === spent.length;
 }
-
-const prefixed = columns
-  .split(', ')
-  .map((column) => `cap_slices.${column}`)
-  .join(', ');
 
 type Row = {
   id: string;

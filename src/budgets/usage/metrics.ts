@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
-import type { Snapshot } from '../catalog/types.ts';
-import { emptyModel } from '../learning/model.ts';
-import { registerGauge } from '../platform/metrics/gauges.ts';
-import { fromMicros } from '../platform/money.ts';
-import { activeCapsOf } from './caps.ts';
-import { loadTrueUsage } from './slice-rows.ts';
-import { findStandings } from './standing.ts';
+import type { Snapshot } from '../../catalog/types.ts';
+import { emptyModel } from '../../learning/model.ts';
+import { registerGauge } from '../../platform/metrics/gauges.ts';
+import { fromMicros } from '../../platform/money.ts';
+import { activeCapsOf } from '../caps.ts';
+import { loadTrueUsage } from '../slices/rows.ts';
+import { findStandings } from '../standing.ts';
 
 type Sources = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 

@@ -1,5 +1,5 @@
-import { capPeriods, type TotalCap } from '../catalog/rules.ts';
-import { type ActiveCaps, totalsKey } from './caps.ts';
+import { capPeriods, type TotalCap } from '../../catalog/rules.ts';
+import { type ActiveCaps, totalsKey } from '../caps.ts';
 import {
   addAmounts,
   allAmounts,

@@ -1,11 +1,11 @@
-import { type PayingEvent, payingEventOf, payingEvents } from '../catalog/rules.ts';
-import type { Offer } from '../catalog/types.ts';
-import { texts, uuids } from '../platform/db/binary-array.ts';
-import type { Executor } from '../platform/db/pool.ts';
-import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import type { ActiveCaps, LimitedTotal } from './caps.ts';
-import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
+import { type PayingEvent, payingEventOf, payingEvents } from '../../catalog/rules.ts';
+import type { Offer } from '../../catalog/types.ts';
+import { texts, uuids } from '../../platform/db/binary-array.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { ActiveCaps, LimitedTotal } from '../caps.ts';
+import { periodNames, takenDeltas, type UsageDelta } from '../usage/usage.ts';
 
 /**
  * The part of a campaign's totals that is reserved for an answer until the paying event; it shrinks with the age of the
@@ -31,34 +31,38 @@ export type Reservation = {
   sliceId: string | null;
 };
 
-/** The session that shows an offer. */
-type Shown = { sessionId: string; publisherId: number; nowMs: number };
+/** A session and the offers that it shows. */
+type ShowingSession = {
+  session: { id: string; publisherId: number; createdAtMs: number };
+  decided: readonly { offer: Offer; reserveMicros: number; reserveChance: number }[];
+};
 
-/** What a shown offer reserves of the totals of its campaign; not granted yet. */
+/** What the offers of a session reserve of the totals of their campaigns; not granted yet. */
 export const reservationsOf = (
   activeCaps: ActiveCaps,
-  { offer, reserveMicros, reserveChance }: { offer: Offer; reserveMicros: number; reserveChance: number },
-  { sessionId, publisherId, nowMs }: Shown,
+  { session: { id: sessionId, publisherId, createdAtMs }, decided }: ShowingSession,
 ): { total: LimitedTotal; reservation: Reservation }[] =>
-  activeCaps
-    .totalsOf(offer.campaign, publisherId)
-    .filter(({ caps }) => caps.length > 0) // nothing is reserved for a goal alone
-    .map((total) => ({
-      total,
-      reservation: {
-        sessionId,
-        offerId: offer.id,
-        campaignId: offer.campaign.id,
-        publisherId: total.publisherId,
-        timeZone: total.timeZone,
-        periods: periodNames(total.timeZone, nowMs),
-        impressions: 1,
-        micros: Math.ceil(reserveMicros),
-        paidBy: payingEventOf(offer.campaign.payout.kind),
-        chance: reserveChance,
-        sliceId: null,
-      },
-    }));
+  decided.flatMap(({ offer, reserveMicros, reserveChance }) =>
+    activeCaps
+      .totalsOf(offer.campaign, publisherId)
+      .filter(({ caps }) => caps.length > 0) // nothing is reserved for a goal alone
+      .map((total) => ({
+        total,
+        reservation: {
+          sessionId,
+          offerId: offer.id,
+          campaignId: offer.campaign.id,
+          publisherId: total.publisherId,
+          timeZone: total.timeZone,
+          periods: periodNames(total.timeZone, createdAtMs),
+          impressions: 1,
+          micros: Math.ceil(reserveMicros),
+          paidBy: payingEventOf(offer.campaign.payout.kind),
+          chance: reserveChance,
+          sliceId: null,
+        },
+      })),
+  );
 
 /*
  * A session has one row with all that it reserves: with a row for each offer, a fetch that showed five capped offers
@@ -238,32 +242,3 @@ export async function releaseStep(
   await executor.query({ name: 'step_reservations', text: stepSql, values: [...settled, step + 1] });
   return { sessions: rows.length, released };
 }
-
-/** SQL: whether all slices exist that the reservations of a statement with `reserveFromSlices(at)` come from. */
-export const slicesAreHeld = (at: number): string => `(select count(*) from held) = cardinality($${at}::uuid[])`;
-
-/**
- * SQL of queries that reserve for sessions out of slices, beside `opted_out` (budgets/opt-outs.ts), whose users get
- * nothing: what is theirs stays in the slice. The rows of slices are locked in the order of their ids, which avoids
- * deadlocks.
- * @param at number of the first of eight parameters, each an array: ids of slices; then sessions, their users and what
- *   they reserve as `reservedBySession` writes it; then sessions, slices, impressions and millionths that slices give
- */
-export const reserveFromSlices = (at: number): string => `held as (
-  select id from cap_slices where id = any($${at}::uuid[]) order by id for update
-), kept as (
-  select session_id, reserved
-  from unnest($${at + 1}::uuid[], $${at + 2}::uuid[], $${at + 3}::text[]) as session (session_id, user_key, reserved)
-  where ${slicesAreHeld(at)} and not exists (select from opted_out where opted_out.user_key = session.user_key)
-), reserved as (
-  insert into cap_reservations (session_id, reserved) select session_id, reserved from kept where reserved is not null
-), spent as (
-  update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
-  from (
-    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
-    from unnest($${at + 4}::uuid[], $${at + 5}::uuid[], $${at + 6}::smallint[], $${at + 7}::bigint[])
-      as granted (session_id, slice_id, impressions, micros)
-    join kept using (session_id) group by slice_id
-  ) sum
-  where slice.id = sum.slice_id
-)`;

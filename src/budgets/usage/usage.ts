@@ -1,12 +1,12 @@
-import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
-import type { CapEvent, CapMetric, CapPeriod, GoalMetric, TotalCap } from '../catalog/rules.ts';
-import { capPeriods } from '../catalog/rules.ts';
-import { bigints, integers, texts } from '../platform/db/binary-array.ts';
-import type { Executor } from '../platform/db/pool.ts';
-import { dayMs } from '../platform/lib/time.ts';
-import { periodOf } from '../platform/lib/time-zone.ts';
-import { toMicros } from '../platform/money.ts';
-import { type GoalTotal, type LimitedTotal, totalsKey } from './caps.ts';
+import { isOwnKind, type OwnKind } from '../../catalog/event-kinds.ts';
+import type { CapEvent, CapMetric, CapPeriod, GoalMetric, TotalCap } from '../../catalog/rules.ts';
+import { capPeriods } from '../../catalog/rules.ts';
+import { bigints, integers, texts } from '../../platform/db/binary-array.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { periodOf } from '../../platform/lib/time-zone.ts';
+import { toMicros } from '../../platform/money.ts';
+import { type GoalTotal, type LimitedTotal, totalsKey } from '../caps.ts';
 
 /**
  * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
@@ -164,28 +164,32 @@ export function sumDeltas(deltas: readonly UsageDelta[], locked: ReadonlySet<str
 
 const noKeys: ReadonlySet<string> = new Set();
 
-const amountColumns = Object.values(columnOf);
-const columns = `campaign_id, publisher_id, period, ${amountColumns.join(', ')}`;
-
-/** Nine billion, far beyond any budget: reported amounts must not make a sum overflow. */
-const mostMicros = 9e15;
-
-const addedSql = (column: AmountColumn): string => {
-  const sum = `known.${column} + excluded.${column}`;
-  return column.endsWith('micros') ? `greatest(least(${sum}, ${mostMicros}), -${mostMicros})` : sum;
-};
-
-/* All writers lock rows in the order of their keys, which avoids deadlocks. */
+/*
+ * All writers lock rows in the order of their keys, which avoids deadlocks. Sums of money are limited to nine billion,
+ * far beyond any budget: reported amounts must not make a sum overflow.
+ */
 const addSql = `
-insert into campaign_usage as known (${columns})
-select ${columns}
-from unnest($1::integer[], $2::integer[], $3::text[],
-    ${amountColumns.map((_, at) => `$${at + 4}::bigint[]`).join(', ')})
-  as given (${columns})
+insert into campaign_usage as known (campaign_id, publisher_id, period, impressions, clicks, micros,
+  counted_impressions, conversions, spent_micros, unbilled_micros, own_events)
+select campaign_id, publisher_id, period, impressions, clicks, micros,
+  counted_impressions, conversions, spent_micros, unbilled_micros, own_events
+from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
+    $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+  as given (campaign_id, publisher_id, period, impressions, clicks, micros,
+    counted_impressions, conversions, spent_micros, unbilled_micros, own_events)
 order by campaign_id, publisher_id, period
 on conflict (campaign_id, publisher_id, period) do update set
-  ${amountColumns.map((column) => `${column} = ${addedSql(column)}`).join(', ')}
-returning ${columns}`;
+  impressions = known.impressions + excluded.impressions,
+  clicks = known.clicks + excluded.clicks,
+  micros = greatest(least(known.micros + excluded.micros, 9000000000000000), -9000000000000000),
+  counted_impressions = known.counted_impressions + excluded.counted_impressions,
+  conversions = known.conversions + excluded.conversions,
+  spent_micros = greatest(least(known.spent_micros + excluded.spent_micros, 9000000000000000), -9000000000000000),
+  unbilled_micros =
+    greatest(least(known.unbilled_micros + excluded.unbilled_micros, 9000000000000000), -9000000000000000),
+  own_events = known.own_events + excluded.own_events
+returning campaign_id, publisher_id, period, impressions, clicks, micros,
+  counted_impressions, conversions, spent_micros, unbilled_micros, own_events`;
 
 /**
  * Adds to the usage of campaigns; the rows stay locked until the transaction ends. @returns the usage after it
@@ -205,7 +209,14 @@ export async function addUsage(
       integers(sums, (sum) => sum.campaignId),
       integers(sums, (sum) => sum.publisherId ?? 0),
       texts(sums, (sum) => sum.period),
-      ...amountNames.map((name) => bigints(sums, (sum) => Math.round(sum[name]))),
+      bigints(sums, (sum) => Math.round(sum.impressions)),
+      bigints(sums, (sum) => Math.round(sum.clicks)),
+      bigints(sums, (sum) => Math.round(sum.micros)),
+      bigints(sums, (sum) => Math.round(sum.countedImpressions)),
+      bigints(sums, (sum) => Math.round(sum.conversions)),
+      bigints(sums, (sum) => Math.round(sum.spentMicros)),
+      bigints(sums, (sum) => Math.round(sum.unbilledMicros)),
+      bigints(sums, (sum) => Math.round(sum.ownEvents)),
     ],
   });
   return rows.map(toUsage);
@@ -215,7 +226,10 @@ export async function addUsage(
 export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UsageRow>({
     name: 'load_use',
-    text: `select ${columns} from campaign_usage where period = any($1::text[])`,
+    text: `
+      select campaign_id, publisher_id, period, impressions, clicks, micros,
+        counted_impressions, conversions, spent_micros, unbilled_micros, own_events
+      from campaign_usage where period = any($1::text[])`,
     values: [periods],
   });
   return rows.map(toUsage);

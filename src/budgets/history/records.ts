@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
-import type { CapEvent } from '../catalog/rules.ts';
-import { writeUuid } from '../platform/lib/uuid7.ts';
-import type { Exposure, ExposureEvent } from './caps.ts';
+import { isOwnKind, type OwnKind } from '../../catalog/event-kinds.ts';
+import type { CapEvent } from '../../catalog/rules.ts';
+import { writeUuid } from '../../platform/lib/uuid7.ts';
+import type { Exposure, ExposureEvent } from '../caps.ts';
 
 /*
  * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends

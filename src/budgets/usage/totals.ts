@@ -1,5 +1,5 @@
-import type { CapPeriod, TotalCap } from '../catalog/rules.ts';
-import { type CapUsage, isHeld, type LimitedTotal, type Totals } from './caps.ts';
+import type { CapPeriod, TotalCap } from '../../catalog/rules.ts';
+import { type CapUsage, isHeld, type LimitedTotal, type Totals } from '../caps.ts';
 import { type Amounts, capPeriod, fieldOf, goalUsageOf, type UsageReader } from './usage.ts';
 
 /**

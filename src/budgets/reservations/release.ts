@@ -1,13 +1,13 @@
 import type pg from 'pg';
-import type { PayingEvent } from '../catalog/rules.ts';
-import { laterThan } from '../learning/delays.ts';
-import { type DelayCounts, readDelays } from '../learning/progress.ts';
-import type { HighRates } from '../learning/score.ts';
-import { transaction } from '../platform/db/pool.ts';
-import { hourMs, minuteMs } from '../platform/lib/time.ts';
-import { reservationMs } from './history-records.ts';
+import type { PayingEvent } from '../../catalog/rules.ts';
+import { laterThan } from '../../learning/delays.ts';
+import { type DelayCounts, readDelays } from '../../learning/progress.ts';
+import type { HighRates } from '../../learning/score.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { hourMs, minuteMs } from '../../platform/lib/time.ts';
+import { reservationMs } from '../history/records.ts';
+import { addUsage } from '../usage/usage.ts';
 import { releaseStep } from './reservations.ts';
-import { addUsage } from './usage.ts';
 
 /** Clicks that have not come by this age are not foreseen (milliseconds). */
 const clickMs = 75_000;

@@ -1,7 +1,7 @@
-import { type Executor, readSlices } from '../platform/db/pool.ts';
-import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '../platform/user-data.ts';
-import type { Exposure } from './caps.ts';
-import { readRecords } from './history-records.ts';
+import { type Executor, readSlices } from '../../platform/db/pool.ts';
+import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '../../platform/user-data.ts';
+import type { Exposure } from '../caps.ts';
+import { readRecords } from './records.ts';
 
 /** Deletes the user's history of exposures and opt-outs. */
 export const eraseHistoryOfUser: EraseOfUser = async (pool, sweep, onErased) => {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { Snapshot } from '../catalog/types.ts';
-import { type ActiveCaps, activeCapsOf, totalsKey } from './caps.ts';
+import type { Snapshot } from '../../catalog/types.ts';
+import { type ActiveCaps, activeCapsOf, totalsKey } from '../caps.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageTable } from './usage.ts';
 
 /**

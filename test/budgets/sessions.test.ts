@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { SessionRecord } from '../../src/offers/session-record.ts';
-import { insertSessions } from '../../src/offers/sessions.ts';
+import { insertSessions } from '../../src/budgets/sessions.ts';
+import { type SessionRecord, writeDecisionRecord } from '../../src/offers/session-record.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -27,7 +27,7 @@ const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   client,
   offers: [],
   emptyReason: 'no_campaigns',
-  decision,
+  decision: writeDecisionRecord(decision),
   custom: new Map(),
   macros: {},
   dev: false,
@@ -53,7 +53,7 @@ test('a session is read back with the same texts, whatever they are', async () =
       async (userId, city, custom, macros) => {
         const record = recordOf({
           pubUserId: userId,
-          decision: { ...decision, inputs: { city } },
+          decision: writeDecisionRecord({ ...decision, inputs: { city } }),
           custom: new Map(Object.entries(custom)),
           macros: { ...macros },
         });

@@ -1,9 +1,9 @@
-import type { CapMetric } from '../catalog/rules.ts';
-import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { type ActiveCaps, type LimitedTotal, totalsKey } from './caps.ts';
-import type { Reservation } from './reservations.ts';
-import type { SliceAmounts, SliceRow, WantedSlice } from './slice-rows.ts';
-import { type Amounts, periodNames, type UsageReader } from './usage.ts';
+import type { CapMetric } from '../../catalog/rules.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
+import type { Reservation } from '../reservations/reservations.ts';
+import { type Amounts, periodNames, type UsageReader } from '../usage/usage.ts';
+import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
 
 /** Impressions a second of one total that are worth a slice (count); rarer ones are granted row by row. */
 const minRatePerS = 16;

@@ -1,8 +1,8 @@
-import type { Model } from '../learning/model.ts';
-import { type TrafficProfile, trafficOf, weekHours } from '../learning/traffic.ts';
-import { hourMs } from '../platform/lib/time.ts';
-import { minuteOfWeek } from '../platform/lib/time-zone.ts';
-import type { Hours } from './caps.ts';
+import type { Model } from '../../learning/model.ts';
+import { type TrafficProfile, trafficOf, weekHours } from '../../learning/traffic.ts';
+import { hourMs } from '../../platform/lib/time.ts';
+import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
+import type { Hours } from '../caps.ts';
 
 /** What the time of a plan depends on; times in epoch milliseconds. */
 export type PlanRules = {

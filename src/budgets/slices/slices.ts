@@ -1,11 +1,11 @@
 import type pg from 'pg';
-import type { Snapshot } from '../catalog/types.ts';
-import { newUuid7 } from '../platform/lib/uuid7.ts';
-import type { Logger } from '../platform/logger.ts';
-import { activeCapsOf } from './caps.ts';
-import type { LiveUsage } from './live-usage.ts';
-import { createHoldings, type Holding, noDemand, type Slice, type SliceGrants, wantedSlice } from './slice-holdings.ts';
-import { returnSlices, takeSlices } from './slice-rows.ts';
+import type { Snapshot } from '../../catalog/types.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { activeCapsOf } from '../caps.ts';
+import type { LiveUsage } from '../usage/live-usage.ts';
+import { createHoldings, type Holding, noDemand, type Slice, type SliceGrants, wantedSlice } from './holdings.ts';
+import { returnSlices, takeSlices } from './rows.ts';
 
 /**
  * The slices of totals that this process has leased, and grants from in memory: fetches that show a campaign with a

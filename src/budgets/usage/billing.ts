@@ -1,5 +1,5 @@
-import type { Campaign } from '../catalog/types.ts';
-import { type ActiveCaps, type LimitedTotal, totalsKey } from './caps.ts';
+import type { Campaign } from '../../catalog/types.ts';
+import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
 import { type CampaignUsage, limitOf, periodKey, periodName } from './usage.ts';
 
 /** An event, and what it pays in the currency of its campaign (millionths); 0: nothing. */

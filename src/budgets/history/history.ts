@@ -1,0 +1,261 @@
+import { byteas, integers, uuids } from '../../platform/db/binary-array.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../caps.ts';
+import { exposureRecord, type Reserved, readRecords, reservedRecord } from './records.ts';
+
+/** The longest window of a cap (milliseconds); older exposures count for caps without a window only. */
+const longestWindowMs = 180 * dayMs;
+
+/** Exposures stored one by one (count). Older ones are merged with the time of the newest, so no cap is exceeded. */
+const maxSingle = 256;
+
+/** Records of reservations that are over (count): beyond these a history is written anew, without them. */
+const maxStale = 24;
+
+type HistoryRow = { user_key: string; opt_outs: OptOuts; exposures: Buffer; version: string };
+
+/** A history while a batch is decided; it includes the reservations the batch has made so far. */
+export type OpenHistory = {
+  userKey: string;
+  publisherId: number;
+  optOuts: OptOuts;
+  exposures: Exposure[];
+  reserved: Reserved[];
+  /** Records of the reservations that the batch has made. */
+  added: Buffer[];
+  /** The transaction that wrote the row; 0: there was none. */
+  version: number;
+  /** Whether it should be written anew, which needs a lock. */
+  isBloated: boolean;
+};
+
+/** Profiles to read in the statement that reads histories, by the keys of their users. */
+export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
+
+/** Attributes of a user by name, or ids of audiences. */
+export type ProfileRow = {
+  user_key: string;
+  profile: Record<string, { value: string | number | boolean; until?: number }> | readonly number[];
+};
+
+/** Histories by user key. `profileRows`: rows of the profiles, or null if none were queried. */
+type OpenHistories = { histories: Map<string, OpenHistory>; profileRows: readonly ProfileRow[] | null };
+
+/*
+ * Profiles of the keys $1 with the audiences $2, at the time $3. One user is read after the other: for a list
+ * PostgreSQL 18 reads ahead with other processes, which takes twice as long here. The subqueries hide the lengths of
+ * the arrays from the planner, which would plan again for each list shorter than ten values.
+ */
+const profilesSql = `profiles as (
+  select k.user_key, a.attributes as profile from unnest((select $1::uuid[])) as k (user_key)
+  cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
+  union all
+  select k.user_key, to_jsonb(m.ids) from unnest((select $1::uuid[])) as k (user_key) cross join lateral (
+    select array_agg(audience_id) as ids from audience_members m
+    where m.user_key = k.user_key and m.audience_id = any((select $2::integer[])::integer[])
+      and (m.expires_at is null or m.expires_at > to_timestamp($3::float8))
+  ) m
+  where m.ids is not null
+)`;
+
+const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): unknown[] => [
+  uuids(userKeys, (key) => key),
+  integers(audienceIds, (id) => id),
+  nowMs / 1000,
+];
+
+const readSql = `
+select user_key, opt_outs, exposures, xmin::text as version from user_history where user_key = any($1::uuid[])`;
+
+const readWithProfilesSql = `
+with histories as (
+  select user_key, opt_outs, exposures, xmin::text as version from user_history where user_key = any($4::uuid[])
+), ${profilesSql}
+select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
+union all select user_key, null, null, null, profile from profiles`;
+
+/** Reads the histories of users without locking them, with profiles. New users have empty histories. */
+export async function readHistories(
+  executor: Executor,
+  users: ReadonlyMap<string, number>,
+  storedUntilMs: number,
+  profiles: ProfileQuery | null,
+): Promise<OpenHistories> {
+  if (users.size === 0 && profiles === null) return { histories: new Map(), profileRows: null };
+  const userKeys = uuids([...users.keys()], (userKey) => userKey);
+  const { rows, profileRows } =
+    profiles === null
+      ? await queryHistories(executor, { name: 'read_histories', text: readSql, values: [userKeys] })
+      : await queryWithProfiles(executor, {
+          name: 'read_histories_with_profiles',
+          text: readWithProfilesSql,
+          values: [...profileValues(profiles), userKeys],
+        });
+  const rowsByKey = new Map(rows.map((row) => [row.user_key, row]));
+  const histories = new Map(
+    [...users].map(([userKey, publisherId]) => [
+      userKey,
+      openHistory(rowsByKey.get(userKey) ?? newRow(userKey), publisherId, storedUntilMs),
+    ]),
+  );
+  return { histories, profileRows };
+}
+
+/*
+ * Writes each row as it is, and so locks it, in the order of the keys, whether it exists or not: all writers lock users
+ * in this order, which avoids deadlocks.
+ */
+const lockSql = `
+insert into user_history as known (user_key, publisher_id, updated_at)
+select user_key, publisher_id, to_timestamp($3::float8)
+from unnest($1::uuid[], $2::integer[]) as given (user_key, publisher_id) order by user_key
+on conflict (user_key) do update set updated_at = greatest(known.updated_at, excluded.updated_at)
+returning user_key, opt_outs, exposures, xmin::text as version`;
+
+const lockWithProfilesSql = `
+with histories as (
+  insert into user_history as known (user_key, publisher_id, updated_at)
+  select user_key, publisher_id, to_timestamp($6::float8)
+  from unnest($4::uuid[], $5::integer[]) as given (user_key, publisher_id) order by user_key
+  on conflict (user_key) do update set updated_at = greatest(known.updated_at, excluded.updated_at)
+  returning user_key, opt_outs, exposures, xmin::text as version
+), ${profilesSql}
+select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
+union all select user_key, null, null, null, profile from profiles`;
+
+/** `storedUntilMs`: reservations expire a minute before it; with an event log, its events are stored up to here. */
+type HistoryTimes = { nowMs: number; storedUntilMs: number };
+
+/** Reads the histories of users, with profiles, and locks the histories until the transaction ends. */
+export async function lockHistories(
+  executor: Executor,
+  users: ReadonlyMap<string, number>,
+  { nowMs, storedUntilMs }: HistoryTimes,
+  profiles: ProfileQuery | null = null,
+): Promise<OpenHistories> {
+  if (users.size === 0 && profiles === null) return { histories: new Map(), profileRows: null };
+  const entries = [...users];
+  const values = [
+    uuids(entries, ([userKey]) => userKey),
+    integers(entries, ([, publisherId]) => publisherId),
+    nowMs / 1000,
+  ];
+  const { rows, profileRows } =
+    profiles === null
+      ? await queryHistories(executor, { name: 'lock_histories', text: lockSql, values })
+      : await queryWithProfiles(executor, {
+          name: 'lock_histories_with_profiles',
+          text: lockWithProfilesSql,
+          values: [...profileValues(profiles), ...values],
+        });
+  const histories = rows.map((row) => openHistory(row, users.get(row.user_key) ?? 0, storedUntilMs));
+  return { histories: new Map(histories.map((history) => [history.userKey, history])), profileRows };
+}
+
+type Statement = { name: string; text: string; values: unknown[] };
+type QueriedRows = { rows: HistoryRow[]; profileRows: readonly ProfileRow[] | null };
+
+const queryHistories = async (executor: Executor, statement: Statement): Promise<QueriedRows> => ({
+  rows: (await executor.query<HistoryRow>(statement)).rows,
+  profileRows: null,
+});
+
+/** A history, or a profile, which has no version. */
+type MixedRow = (HistoryRow & { profile: null }) | (ProfileRow & { version: null });
+
+async function queryWithProfiles(executor: Executor, statement: Statement): Promise<QueriedRows> {
+  const { rows } = await executor.query<MixedRow>(statement);
+  return {
+    rows: rows.filter((row): row is HistoryRow & { profile: null } => row.version !== null),
+    profileRows: rows.filter((row): row is ProfileRow & { version: null } => row.version === null),
+  };
+}
+
+/** Opt-outs of users, by user key. */
+export async function loadOptOuts(executor: Executor, userKeys: readonly string[]): Promise<Map<string, OptOuts>> {
+  if (userKeys.length === 0) return new Map();
+  const { rows } = await executor.query<{ user_key: string; opt_outs: OptOuts }>({
+    name: 'load_opt_outs',
+    text: 'select user_key, opt_outs from user_history where user_key = any($1::uuid[])',
+    values: [uuids(userKeys, (key) => key)],
+  });
+  return new Map(rows.map((row) => [row.user_key, row.opt_outs]));
+}
+
+const newRow = (userKey: string): HistoryRow => ({
+  user_key: userKey,
+  opt_outs: noHistory.optOuts,
+  exposures: Buffer.alloc(0),
+  version: '0',
+});
+
+function openHistory(row: HistoryRow, publisherId: number, storedUntilMs: number): OpenHistory {
+  const { exposures, reserved, stale } = readRecords(row.exposures, storedUntilMs);
+  return {
+    userKey: row.user_key,
+    publisherId,
+    optOuts: row.opt_outs,
+    exposures,
+    reserved,
+    added: [],
+    version: Number(row.version),
+    isBloated: stale > maxStale || exposures.length > 2 * maxSingle,
+  };
+}
+
+/** The history as a decision sees it: a reserved impression counts like one that was seen. */
+export const historyOf = ({ optOuts, exposures, reserved }: OpenHistory): UserHistory => ({
+  optOuts,
+  exposures: reserved.length === 0 ? [...exposures] : [...exposures, ...reserved.map(({ exposure }) => exposure)],
+});
+
+/** Reserves the impression of an offer that is about to be shown. */
+export function reserveImpression(history: OpenHistory, sessionId: string, shown: Omit<Exposure, 'event'>): void {
+  const exposure: Exposure = { event: 'impression', ...shown };
+  const record = reservedRecord(exposure, sessionId);
+  history.reserved.push({ exposure, record });
+  history.added.push(record);
+}
+
+const saveSql = `
+update user_history set exposures = given.exposures
+from unnest($1::uuid[], $2::bytea[]) as given (user_key, exposures)
+where user_history.user_key = given.user_key`;
+
+/** Writes the histories that changed anew; they must be locked. */
+export async function saveHistories(
+  executor: Executor,
+  histories: Iterable<OpenHistory>,
+  nowMs: number,
+): Promise<void> {
+  const changed = [...histories].filter(({ added, isBloated }) => added.length > 0 || isBloated);
+  if (changed.length === 0) return;
+  const recordsOf = ({ exposures, reserved }: OpenHistory): Buffer[] => [
+    ...trimExposures(exposures, nowMs).map((exposure) => exposureRecord(exposure, null)),
+    ...reserved.map(({ record }) => record),
+  ];
+  await executor.query({
+    name: 'save_histories',
+    text: saveSql,
+    values: [uuids(changed, ({ userKey }) => userKey), byteas(changed, (history) => Buffer.concat(recordsOf(history)))],
+  });
+}
+
+/** Bounds a history: exposures that are old, or too many, are merged by offer and event. Pure. */
+export function trimExposures(exposures: readonly Exposure[], nowMs: number): readonly Exposure[] {
+  const oldMs = nowMs - longestWindowMs;
+  const sorted = exposures.toSorted((a, b) => b.atMs - a.atMs);
+  const isSingle = ({ atMs }: Exposure, index: number): boolean => index < maxSingle && atMs > oldMs;
+  if (sorted.every(isSingle)) return exposures;
+  const merged = new Map<string, Exposure>();
+  const single = sorted.filter((exposure, index) => {
+    if (isSingle(exposure, index)) return true;
+    const key = `${exposure.event} ${exposure.offerId}`;
+    const newer = merged.get(key);
+    if (newer === undefined) merged.set(key, exposure);
+    else merged.set(key, { ...newer, count: (newer.count ?? 1) + (exposure.count ?? 1) });
+    return false;
+  });
+  return [...merged.values(), ...single].toReversed();
+}

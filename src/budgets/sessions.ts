@@ -1,0 +1,236 @@
+import {
+  bigints,
+  booleans,
+  byteas,
+  dates,
+  integers,
+  smallints,
+  texts,
+  timestamps,
+  uuids,
+} from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import type { OptOuts } from './caps.ts';
+import type { OpenHistory } from './history/history.ts';
+import { type Reservation, reservedBySession } from './reservations/reservations.ts';
+
+/*
+ * Statements that store sessions. They are here because most of them check or change histories, slices and reservations
+ * in the same round trip. Parameters $1 to $23 are those of `sessionValues`.
+ */
+
+/** A row of `sessions`. */
+export type SessionRow = {
+  id: string;
+  publisherId: number;
+  placement: string;
+  themeId: number | null;
+  /** Language tags that the fetch requested, separated by commas; null for none. */
+  language: string | null;
+  userKey: string | null;
+  pubUserId: string | null;
+  client: { country: string | null; device: string | null; os: string | null };
+  /** Shown offers, in order. */
+  offers: readonly { id: number; campaign: { id: number } }[];
+  /** Reason why no offer is shown; null if one is. */
+  emptyReason: string | null;
+  /** Record of the decision, as JSON. */
+  decision: string;
+  /** The publisher's own attributes. */
+  custom: ReadonlyMap<string, string>;
+  macros: Readonly<Record<string, string>>;
+  dev: boolean;
+  usp: boolean;
+  uspCheckAll: boolean;
+  createdAtMs: number;
+};
+
+// The offers of all sessions form one array. Those of a session are the elements from `first_offer` to `last_offer`.
+const insertSql = `
+insert into sessions (day, id, publisher_id, placement, theme_id, language, user_key, pub_user_id, country, device, os,
+  empty_reason, decision, dev, usp, usp_check_all, created_at, custom, macros, offer_ids, campaign_ids)
+select day, id, publisher_id, placement, theme_id, language, user_key, pub_user_id, country, device, os,
+  empty_reason, decision, dev, usp, usp_check_all, created_at, custom::jsonb, macros::jsonb,
+  ($22::integer[])[first_offer:last_offer], ($23::integer[])[first_offer:last_offer]
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::text[], $7::uuid[], $8::text[],
+    $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::boolean[], $15::boolean[], $16::boolean[],
+    $17::timestamptz[], $18::text[], $19::text[], $20::integer[], $21::integer[])
+  as given (day, id, publisher_id, placement, theme_id, language, user_key, pub_user_id, country, device, os,
+    empty_reason, decision, dev, usp, usp_check_all, created_at, custom, macros, first_offer, last_offer)`;
+
+function sessionValues(sessions: readonly SessionRow[]): Buffer[] {
+  const offers: SessionRow['offers'][number][] = [];
+  const ranges = sessions.map((session) => {
+    const first = offers.length + 1;
+    offers.push(...session.offers);
+    return { first, last: offers.length };
+  });
+  return [
+    dates(sessions, ({ id }) => timeOfUuid7(id)),
+    uuids(sessions, ({ id }) => id),
+    integers(sessions, ({ publisherId }) => publisherId),
+    texts(sessions, ({ placement }) => placement),
+    integers(sessions, ({ themeId }) => themeId),
+    texts(sessions, ({ language }) => language),
+    uuids(sessions, ({ userKey }) => userKey),
+    texts(sessions, ({ pubUserId }) => pubUserId),
+    texts(sessions, ({ client }) => client.country),
+    texts(sessions, ({ client }) => client.device),
+    texts(sessions, ({ client }) => client.os),
+    texts(sessions, ({ emptyReason }) => emptyReason),
+    texts(sessions, ({ decision }) => decision),
+    booleans(sessions, ({ dev }) => dev),
+    booleans(sessions, ({ usp }) => usp),
+    booleans(sessions, ({ uspCheckAll }) => uspCheckAll),
+    timestamps(sessions, ({ createdAtMs }) => createdAtMs),
+    texts(sessions, ({ custom }) => (custom.size === 0 ? null : JSON.stringify(Object.fromEntries(custom)))),
+    texts(sessions, ({ macros }) => (Object.keys(macros).length === 0 ? null : JSON.stringify(macros))),
+    integers(ranges, ({ first }) => first),
+    integers(ranges, ({ last }) => last),
+    integers(offers, ({ id }) => id),
+    integers(offers, ({ campaign }) => campaign.id),
+  ];
+}
+
+/** Inserts many sessions in one statement. */
+export async function insertSessions(executor: Executor, sessions: readonly SessionRow[]): Promise<void> {
+  await executor.query({ name: 'insert_sessions', text: insertSql, values: sessionValues(sessions) });
+}
+
+/*
+ * Appends to histories that nobody has written since they were read. One that was deleted meanwhile begins anew. Users
+ * are locked in the order of their keys, as everywhere.
+ */
+const insertUnlessChangedSql = `
+with appended as (
+  insert into user_history as known (user_key, publisher_id, exposures, updated_at)
+  select user_key, publisher_id, exposures, to_timestamp($28::float8)
+  from unnest($24::uuid[], $25::integer[], $26::bytea[]) as given (user_key, publisher_id, exposures)
+  order by user_key
+  on conflict (user_key) do update set
+    exposures = known.exposures || excluded.exposures, updated_at = greatest(known.updated_at, excluded.updated_at)
+  where (known.user_key, known.xmin::text::bigint) in (select unnest($24::uuid[]), unnest($27::bigint[]))
+  returning user_key
+), missed as (
+  select unnest($24::uuid[]) as user_key except select user_key from appended
+), written as (
+  ${insertSql}
+  where not exists (select from missed where missed.user_key = given.user_key)
+)
+select user_key from missed`;
+
+/**
+ * Inserts the sessions and reservations of users whose histories have not been written since they were read.
+ * @param histories histories that get reservations
+ * @returns the keys of the other users, for whom nothing is written
+ */
+export async function insertUnlessChanged(
+  executor: Executor,
+  sessions: readonly SessionRow[],
+  histories: readonly OpenHistory[],
+  nowMs: number,
+): Promise<Set<string>> {
+  const { rows } = await executor.query<{ user_key: string }>({
+    name: 'insert_unless_changed',
+    text: insertUnlessChangedSql,
+    values: [
+      ...sessionValues(sessions),
+      uuids(histories, ({ userKey }) => userKey),
+      integers(histories, ({ publisherId }) => publisherId),
+      byteas(histories, ({ added }) => Buffer.concat(added)),
+      bigints(histories, ({ version }) => version),
+      nowMs / 1000,
+    ],
+  });
+  return new Set(rows.map((row) => row.user_key));
+}
+
+/** Of the users $24, those who have opted out of a campaign. */
+const optedOutSql = `
+opted_out as (select user_key, opt_outs from user_history where user_key = any($24::uuid[]) and opt_outs <> '{}')`;
+
+const insertUnlessOptedOutSql = `
+with ${optedOutSql}, written as (
+  ${insertSql}
+  where not exists (select from opted_out where opted_out.user_key = given.user_key)
+)
+select user_key, opt_outs from opted_out`;
+
+/** Whether all slices $25 exist. */
+const allHeldSql = '(select count(*) from held) = cardinality($25::uuid[])';
+
+/*
+ * The same with reservations of slices. All slices must still exist, or nothing is written. Their rows are locked in
+ * the order of their ids, which avoids deadlocks. Reservations of sessions that are not inserted stay in the slice.
+ */
+const insertReservedSql = `
+with ${optedOutSql}, held as (
+  select id from cap_slices where id = any($25::uuid[]) order by id for update
+), kept as (
+  select session_id, reserved
+  from unnest($2::uuid[], $7::uuid[], $26::text[]) as session (session_id, user_key, reserved)
+  where ${allHeldSql} and not exists (select from opted_out where opted_out.user_key = session.user_key)
+), reserved as (
+  insert into cap_reservations (session_id, reserved) select session_id, reserved from kept where reserved is not null
+), spent as (
+  update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
+  from (
+    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
+    from unnest($27::uuid[], $28::uuid[], $29::smallint[], $30::bigint[])
+      as granted (session_id, slice_id, impressions, micros)
+    join kept using (session_id) group by slice_id
+  ) sum
+  where slice.id = sum.slice_id
+), written as (
+  ${insertSql}
+  where ${allHeldSql} and not exists (select from opted_out where opted_out.user_key = given.user_key)
+)
+select user_key, opt_outs, ${allHeldSql} as written from (select) as one left join opted_out on true`;
+
+type OptOutRow = { user_key: string; opt_outs: OptOuts };
+type NoOptOutRow = { user_key: null; opt_outs: null };
+
+/** Most users have no opt-outs. */
+const noOptOuts: ReadonlyMap<string, OptOuts> = new Map();
+
+const optOutsOf = (rows: readonly (OptOutRow | NoOptOutRow)[]): ReadonlyMap<string, OptOuts> =>
+  new Map(rows.flatMap((row) => (row.user_key === null ? [] : [[row.user_key, row.opt_outs]])));
+
+/**
+ * Inserts the sessions of users without opt-outs, with their reservations of slices.
+ * @returns the opt-outs of the other users, whose sessions are not inserted, and whether anything was written, because
+ * another process may have returned a slice
+ */
+export async function insertUnlessOptedOut(
+  executor: Executor,
+  sessions: readonly SessionRow[],
+  reservations: readonly Reservation[],
+): Promise<{ written: boolean; optOuts: ReadonlyMap<string, OptOuts> }> {
+  const userKeys = sessions.flatMap(({ userKey }) => userKey ?? []);
+  const values = [...sessionValues(sessions), uuids(userKeys, (key) => key)];
+  if (reservations.length === 0) {
+    const { rows } = await executor.query<OptOutRow>({
+      name: 'insert_unless_opted_out',
+      text: insertUnlessOptedOutSql,
+      values,
+    });
+    return { written: true, optOuts: rows.length === 0 ? noOptOuts : optOutsOf(rows) };
+  }
+  const reserved = reservedBySession(reservations);
+  const sliceIds = [...new Set(reservations.flatMap(({ sliceId }) => sliceId ?? []))];
+  const { rows } = await executor.query<{ written: boolean } & (OptOutRow | NoOptOutRow)>({
+    name: 'insert_reserved',
+    text: insertReservedSql,
+    values: [
+      ...values,
+      uuids(sliceIds, (id) => id),
+      texts(sessions, ({ id }) => reserved.get(id) ?? null),
+      uuids(reservations, ({ sessionId }) => sessionId),
+      uuids(reservations, ({ sliceId }) => sliceId),
+      smallints(reservations, ({ impressions }) => impressions),
+      bigints(reservations, ({ micros }) => micros),
+    ],
+  });
+  return { written: rows[0]?.written === true, optOuts: optOutsOf(rows) };
+}
