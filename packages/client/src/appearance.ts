@@ -26,7 +26,7 @@ export type WebFont = {
   families: string;
 };
 
-/** Behavior of a unit. Every key is always sent. */
+/** Behaviour of a unit. Every key is always sent. */
 export type OfferSettings = {
   ad_position: string;
   ad_animation: string;
@@ -150,7 +150,7 @@ export type OfferStyles = {
   };
 };
 
-/** Colors of a unit in dark mode, by their paths in {@link OfferStyles}. */
+/** Colours of a unit in dark mode, by their paths in {@link OfferStyles}. */
 export type DarkStyles = {
   popup: Pick<OfferStyles['popup'], 'background' | 'shadow' | 'lightBox'>;
   header: Pick<OfferStyles['header'], 'background' | 'textColor' | 'lead_in_text_color'>;

@@ -41,7 +41,7 @@ export async function exchange(
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timedOut = new Promise<never>((_, reject) => {
-    // Also rejects itself, because not every fetch implementation honors the signal.
+    // Also rejects itself, because not every fetch implementation honours the signal.
     timer = setTimeout(() => {
       reject(new Error(`No complete response within ${timeoutMs} ms.`));
       controller.abort();

@@ -45,7 +45,7 @@ export type Offer = {
   click_url: string;
   image: string;
   mini_text: string;
-  /** Sanitized HTML. */
+  /** Sanitised HTML. */
   terms_and_conditions: string;
   /** Impression beacon, for {@link fireBeacon}. */
   pixel: string;

@@ -13,7 +13,7 @@ export type TermsRules = {
 
 const colour = '#[\\da-f]{3,8}|[a-z]{3,30}|(rgb|hsl)a?\\([\\d.,%\\s/]{1,60}\\)';
 
-/** Allowed styles are color, weight, alignment and size; nothing that loads, covers or moves. */
+/** Allowed styles are colour, weight, alignment and size; nothing that loads, covers or moves. */
 export const termsRules: TermsRules = {
   tags: 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
   dropped: 'script style noscript iframe noembed noframes textarea title select option xmp'.split(' '),

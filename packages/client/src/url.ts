@@ -45,7 +45,7 @@ export function splitUrl(url: unknown): UrlParts | null {
 }
 
 /**
- * Normalizes a URL, so that equivalent URLs are equal: it ignores case of scheme and host, the default port, trailing
+ * Normalises a URL, so that equivalent URLs are equal: it ignores case of scheme and host, the default port, trailing
  * slashes of the path, an empty query, the fragment, and percent-encoding of characters that web views encode.
  */
 export function normaliseUrl(url: string): string {

@@ -11,7 +11,7 @@ export type SelectedCampaign = {
   short_description: string;
   offer_description: string;
   description: string;
-  /** Sanitized HTML. */
+  /** Sanitised HTML. */
   terms_and_conditions: string;
   click_url: string;
   cta_yes: string;
@@ -119,7 +119,7 @@ export type ConversionPayload = {
   conversion_id: string;
   /** `void` reverses the conversion with the same id; its amounts are negative. */
   status: 'recorded' | 'void';
-  /** `click`, `impression`, or the event that the advertiser reports. */
+  /** `click`, `impression`, or the event name in the advertiser's report. */
   event: string;
   txn_id: string;
   offer_id: number;
@@ -128,7 +128,7 @@ export type ConversionPayload = {
   payout: number;
   /** Amount that was not booked; `payout` is then 0. */
   unbilled: number;
-  /** Why it is unbilled: the budget is used up, or there is no exchange rate. "" if `unbilled` is 0. */
+  /** Why the payout was not booked: `budget`, or `currency` without an exchange rate. "" if `unbilled` is 0. */
   unbilled_reason: 'budget' | 'currency' | '';
   currency: string;
   is_loyalty: boolean;
@@ -235,10 +235,10 @@ export type OperationalPayloads = {
     'draft.decided',
     DraftFields & {
       campaign_id: number;
-      /** Row that it changed or created, or null. */
+      /** Id of the changed or created row, or null. */
       row_id: number | null;
       state: 'scheduled' | 'live' | 'refused' | 'withdrawn' | 'undone';
-      /** Reason of the refusal. */
+      /** Reason for the refusal. */
       reason: string;
     }
   >;
@@ -250,7 +250,7 @@ type DraftFields = { draft_id: number; resource: 'offers' | 'creatives' | 'campa
 export type AuditPayload = {
   event: 'audit.recorded';
   timestamp: string;
-  /** Position in the publisher's log, from 1, without gaps. */
+  /** Sequence number in the publisher's log, starting at 1 without gaps. */
   number: number;
   at: string;
   actor_kind: 'key' | 'user' | 'system';

@@ -24,13 +24,13 @@ export type WebhookEvent = {
   [Type in WebhookType]: {
     type: Type;
     payload: WebhookPayloads[Type];
-    /** `webhook-id`: the same for all attempts. Ignore ids that you have handled. */
+    /** Header `webhook-id`, the same for all attempts. Ignore ids that you have already handled. */
     id: string;
     /** Time of this attempt in epoch seconds. */
     timestampS: number;
-    /** `perkwire-test: 1`: made-up content of Test Endpoint. Not covered by the signature. */
+    /** Header `perkwire-test: 1`: sample content from an endpoint test. Not covered by the signature. */
     test: boolean;
-    /** `perkwire-dev: 1`: from a dev session. Not covered by the signature. */
+    /** Header `perkwire-dev: 1`: sent for a dev session. Not covered by the signature. */
     dev: boolean;
   };
 }[WebhookType];
