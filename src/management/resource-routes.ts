@@ -108,7 +108,7 @@ const addRoutes: Record<Operation, (routes: Routes) => void> = {
 function listRoute({ app, http, resource, path, hooks, tags }: Routes): void {
   const schema = {
     operationId: `list${pascal(resource.name)}`,
-    summary: `List ${resource.name.replace('-', ' ')}`,
+    summary: `List ${resource.noun.replace(/ry$/, 'rie')}s`,
     description:
       'Returns a page of rows. `next_cursor` leads to the next page. Each field that is listed as a parameter ' +
       'filters by its value.',

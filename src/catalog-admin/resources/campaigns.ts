@@ -113,7 +113,7 @@ export const campaigns: Resource = {
         minimum: 0,
         maximum: 100,
         default: 0,
-        description: 'Percentage by which late events may exceed a budget.',
+        description: 'Percentage by which late events can exceed a budget.',
       }),
       goal: orNull(campaignGoal, {
         title: 'Goal',
