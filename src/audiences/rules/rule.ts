@@ -36,7 +36,7 @@ export const ruleSchema = Type.Object(
     within_days: Type.Integer({
       minimum: 1,
       maximum: maxDays,
-      description: 'Period in days in which the events must have happened.',
+      description: 'Period in days within which the events must have happened.',
     }),
     campaign_id: Type.Optional(idSchema),
     advertiser_id: Type.Optional(idSchema),

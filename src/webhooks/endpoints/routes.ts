@@ -67,7 +67,7 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
       schema: {
         operationId: 'getWebhookEndpoint',
         summary: 'Get a webhook endpoint',
-        description: 'Takes an id, or an event type for the default endpoint of that type.',
+        description: '`endpoint` is an id, or an event type for its default endpoint.',
         tags,
         params: endpointParams,
         querystring: publisherQuery,

@@ -81,7 +81,7 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
         operationId: 'saveWebhookEndpoint',
         summary: 'Set the default endpoint of an event type',
         description:
-          'Takes an event type and sets its default endpoint, which is created if it does not exist. A new ' +
+          '`endpoint` is an event type. Its default endpoint is created if it does not exist. A new ' +
           'secret is shown only in this response.',
         tags,
         params: endpointParams,
