@@ -12,7 +12,7 @@ test('without DATABASE_URL the reports of the embedded database are verified, al
   const service = await startEmbeddedPostgres({ dataDir });
   try {
     await migrate(service.url);
-    const verdict = { code: 0, out: '2026-11-01 to 2026-11-02: 0 rollups compared, all agree\n', err: '' };
+    const verdict = { code: 0, out: '2026-11-01 to 2026-11-02: 0 rollups compared, no differences\n', err: '' };
     expect(await verify()).toEqual(verdict);
     await service.stop();
     expect(await verify()).toEqual(verdict);
