@@ -209,6 +209,6 @@ test('a user creates a restricted key on its page, and sees its restrictions and
   expect(refused.body).toContain('192.0.2.1\nshop');
   expect((await admin.post(page, { ...typed, allowed_addresses: '192.0.2.1\n2001:db8::/32' })).statusCode).toBe(200);
   const list = (await admin.get(page)).body;
-  for (const text of ['Read only', '2 addresses or nets', '192.0.2.1/32, 2001:db8::/32', 'Last used'])
+  for (const text of ['Read-only', '2 IP addresses or networks', '192.0.2.1/32, 2001:db8::/32', 'Last used'])
     expect(list).toContain(text);
 });

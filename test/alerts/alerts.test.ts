@@ -101,7 +101,7 @@ test('an endpoint fails and the right person is told, once', async () => {
 
   await page.goto(`${base}${pages}/overview`);
   expect(await inbox.innerText()).toMatch(/^Alerts\s*1\s*unread$/);
-  await page.getByRole('link', { name: 'Look at them' }).click();
+  await page.getByRole('link', { name: 'View alerts' }).click();
   const alert = page.locator('li.alert').filter({ hasText: 'Webhook endpoint failing' });
   await alert.filter({ hasText: 'New' }).waitFor();
   await alert.getByRole('button', { name: 'Mute for 7 days' }).click();

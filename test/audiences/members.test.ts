@@ -120,7 +120,7 @@ test('explanations say which audience decides', async () => {
     const [offer] = body.data.offers as unknown as { rule: string; reason: string }[];
     return [offer?.rule, offer?.reason];
   };
-  expect(await explain()).toEqual(['audience', 'The user is in none of the audiences of the campaign: vips.']);
+  expect(await explain()).toEqual(['audience', 'The user is in none of the campaign’s audiences: vips.']);
   await add('customers', { ids: ['u1'] });
   expect(await explain()).toEqual(['audience', 'The user is in an audience that the campaign excludes: customers.']);
 });

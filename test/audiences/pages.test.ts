@@ -49,10 +49,10 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   const csv = 'id\nknown-1\nknown-2\nme@mail.example\n';
   await page.getByLabel('CSV file').setInputFiles({ name: 'c.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
   await press('Check file');
-  await page.getByText('More than 1 % of the rows are refused').waitFor();
+  await page.getByText('More than 1% of the rows are invalid').waitFor();
   await page.getByText('Line 4: The ID is invalid. The value must not be an e-mail address').waitFor();
   expect(await page.getByRole('button', { name: 'Import 2 rows' }).count()).toBe(0);
-  await page.getByLabel('Load the other rows').check();
+  await page.getByLabel('Import the valid rows').check();
   await press('Check file');
   await page.getByRole('cell', { name: 'known-1' }).waitFor();
   await press('Import 2 rows');
@@ -133,8 +133,8 @@ test('a blocked brand, which says what it costs, and a stopped campaign are gone
     .toMatch(/\t[1-9]\d*(\.\d+)?%/);
   const [stopped] = await shownTo('somebody');
   await go(`/campaigns/${stopped}`);
-  await press('Stop at once');
-  await page.getByRole('dialog').getByRole('button', { name: 'Stop at once', exact: true }).click();
-  await page.getByText('It is not shown until the stop is ended.').waitFor();
+  await press('Stop now');
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop now', exact: true }).click();
+  await page.getByText('Nothing is shown until you resume it.').waitFor();
   await expect.poll(() => shownTo('somebody')).not.toContain(stopped);
 });

@@ -48,7 +48,7 @@ test('an own event is capped for a user, by its name, and the explanation says s
   expect(await shownTo('bob')).toBeDefined();
   const { data } = (await manage('POST', 'explain', { placement: 'checkout', pub_user_id: 'ada' })).json();
   expect(JSON.stringify(data)).toContain(
-    'The user had the event video of the campaign 2 times within 1 hour; the cap is 2.',
+    'The user triggered the event video for the campaign 2 times within 1 hour; the frequency cap is 2.',
   );
 });
 
@@ -77,7 +77,7 @@ test('an own event is capped in all, each counted once, and the campaign says ho
   await t.deps.catalog.refresh();
   await expect.poll(() => shownTo('u5')).toBeUndefined();
   const { data } = (await manage('POST', 'explain', { placement: 'checkout', pub_user_id: 'u5' })).json();
-  expect(JSON.stringify(data)).toContain('Lifetime cap used: 3 of 3 events video of the campaign.');
+  expect(JSON.stringify(data)).toContain('Lifetime cap reached: 3 of 3 video events of the campaign.');
 });
 
 test('a cap names own events only as they can be named', async () => {

@@ -228,7 +228,7 @@ test('who may not change a row sees values, and is told so', async () => {
 test('a long form has an index of its sections, each of which is there', async () => {
   for (const path of ['/campaigns/1', '/settings/themes/1', '/offers/1', '/campaigns/new']) {
     const page = await open('admin', path);
-    const links = page.getByRole('navigation', { name: 'Sections of this form' }).getByRole('link');
+    const links = page.getByRole('navigation', { name: 'Form sections' }).getByRole('link');
     expect(await links.count()).toBeGreaterThanOrEqual(4);
     const targets = (await links.evaluateAll((all: unknown[]) =>
       all.map((one) => decodeURIComponent((one as { hash: string }).hash.slice(1))),
@@ -249,7 +249,7 @@ test('one brand colour makes a whole palette, which stays open to edits', async 
   const dark = page.locator('input[name="appearance.dark.popup.background"]');
   const before = await dark.inputValue();
   await page.getByLabel('Brand colours').fill('no colour');
-  await press(page, 'Make palette');
+  await press(page, 'Create palette');
   await page.getByText('Enter a colour, for example').waitFor();
   await page.getByLabel('Brand colours').fill('#6b2fd9');
   await page.keyboard.press('Enter');
@@ -283,14 +283,14 @@ describe('a web font of a theme', () => {
     await page.getByLabel('Name', { exact: true }).fill('Branded');
     const url = page.getByLabel('Web font (URL)');
     await url.fill(`${base}/gone.woff2`);
-    await press(page, 'Read font');
+    await press(page, 'Load font');
     await page.getByText('The server of the URL responded with status 404.').waitFor();
     await press(page, 'Save');
     await page.getByText('not measured').first().waitFor();
     await url.fill(`${base}/brand.woff2`);
     await page.keyboard.press('Enter');
     await page.getByText('The font has been read').waitFor();
-    expect(await page.getByLabel('Name of the font').inputValue()).toBe('Brand Sans');
+    expect(await page.getByLabel('Font name').inputValue()).toBe('Brand Sans');
     const frame = page.frameLocator('.preview iframe');
     await frame.locator('[data-perkwire] .tile').first().waitFor();
     await expect

@@ -156,7 +156,7 @@ describe('from an empty database, in the browser only', () => {
   test('tests and saves a webhook endpoint', async () => {
     await menu('Webhooks');
     await page.getByLabel('URL').fill(hook.url);
-    await press('Test Endpoint');
+    await press('Test endpoint');
     await page.getByText('Test delivered.').waitFor();
     expect(hook.taken.at(-1)?.headers['perkwire-test']).toBe('1');
     await press('Save');
@@ -167,7 +167,7 @@ describe('from an empty database, in the browser only', () => {
   test('shows every call live: events and confirmation, refused ones with what to do; filter and pause', async () => {
     await menu('Integration');
     await page.getByText('Waiting for the first API call').waitFor();
-    await menu('Live');
+    await menu('Live requests');
     await page.getByText('Waiting for the first API call').waitFor();
     answer = (await (
       await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
@@ -200,18 +200,18 @@ describe('from an empty database, in the browser only', () => {
       body: JSON.stringify({ placement: 'checkout' }),
     });
     expect(refused.status).toBe(400);
-    const note = page.locator('ol.stream > li').filter({ hasText: 'loyaltyboost' }).filter({ hasText: 'refused' });
+    const note = page.locator('ol.stream > li').filter({ hasText: 'loyaltyboost' }).filter({ hasText: 'rejected' });
     await note.waitFor();
-    await note.getByText('Request and answer').click();
+    await note.getByText('Request and response').click();
     await note.getByText('"code": "invalid_request"').waitFor();
     expect(await note.innerText()).not.toContain(key);
-    await page.getByLabel('Kind of calls').selectOption('Refused');
+    await page.getByLabel('Result').selectOption('Rejected');
     await call.waitFor({ state: 'hidden' });
     expect(await note.isVisible()).toBe(true);
-    await page.getByLabel('Kind of calls').selectOption('All calls');
-    await page.getByLabel('Filter live calls').fill(answer.data.session_id);
+    await page.getByLabel('Result').selectOption('All requests');
+    await page.getByLabel('Filter live requests').fill(answer.data.session_id);
     await note.waitFor({ state: 'hidden' });
-    await page.getByLabel('Filter live calls').fill('');
+    await page.getByLabel('Filter live requests').fill('');
     await note.waitFor();
     await press('Pause');
     const later = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
@@ -283,7 +283,7 @@ describe('from an empty database, in the browser only', () => {
     hookStatus = 200;
     hook.taken.length = 0;
     await menu('Webhooks');
-    await page.getByText('circuit breaker open').waitFor();
+    await page.getByText('sending paused after failures').waitFor();
     await page.getByText('40 deliveries').first().waitFor();
     await press('Retry now');
     await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();
@@ -668,12 +668,12 @@ describe('for all users', () => {
     await tab.keyboard.press('ArrowUp');
     await tab.keyboard.press('Enter');
     await tab.waitForURL(demo.url + first);
-    await search('/', 'shopper-7', 'Deliveries of user “shopper-7”');
+    await search('/', 'shopper-7', 'Webhook deliveries for user “shopper-7”');
     await tab.keyboard.press('Escape');
     const { rows } = await demo.t.pool.query('select id, publisher_id from deliveries order by id limit 1');
     const home = `${demo.url}/dashboard/p/${rows[0].publisher_id}`;
     await tab.goto(`${home}/deliveries`);
-    await search('Control+k', rows[0].id, 'Delivery of usp.selection');
+    await search('Control+k', rows[0].id, 'usp.selection delivery');
     await tab.keyboard.press('Enter');
     await tab.waitForURL(`${home}/deliveries/${rows[0].id}`);
 
@@ -688,7 +688,7 @@ describe('for all users', () => {
     await tab.keyboard.press('Enter');
     await tab.getByRole('heading', { level: 1, name: second }).waitFor();
     await tab.keyboard.press('?');
-    await tab.getByRole('dialog', { name: 'Keyboard' }).getByText('Next and previous row').waitFor();
+    await tab.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Go to the next or previous row').waitFor();
     await tab.keyboard.press('Escape');
 
     await tab.goto(`${demo.url}/dashboard/p/1/campaigns?q=pantry`);

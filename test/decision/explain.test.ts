@@ -42,28 +42,28 @@ const inGeo = (geo: Partial<Geo>): InputOptions => ({
 describe('an offer that is not shown is explained by the first rule that excluded it', () => {
   const us = { targeting: { countries: { include: ['US', 'CA'] } } };
   test.each<[string, string]>([
-    ["Country FR is not in the campaign's list (US, CA).", reason(us, inGeo({ country: 'FR' }))],
-    ['The country of the user is unknown, and the campaign requires one of its list (US, CA).', reason(us)],
+    ['Country FR is not targeted by the campaign (US, CA).', reason(us, inGeo({ country: 'FR' }))],
+    ['The user’s country is unknown, but the campaign targets specific values (US, CA).', reason(us)],
     [
       'Country FR is excluded by the campaign (FR).',
       reason({ targeting: { countries: { exclude: ['FR'] } } }, inGeo({ country: 'FR' })),
     ],
     [
-      "City Lyon is not in the campaign's list (Paris).",
+      'City Lyon is not targeted by the campaign (Paris).',
       reason({ targeting: { cities: { include: ['Paris'] } } }, inGeo({ city: 'Lyon' })),
     ],
     [
-      "Operating system windows is not in the campaign's list (ios).",
+      'Operating system windows is not targeted by the campaign (ios).',
       reason({ targeting: { os: { include: ['ios'] } } }),
     ],
-    ['The campaign starts at 2027-01-01 00:00 UTC.', reason({ schedule: { start_at: '2027-01-01T00:00:00Z' } })],
-    ['The campaign ended at 2026-11-21 11:00 UTC.', reason({ schedule: { end_at: '2026-11-21T12:00:00+01:00' } })],
+    ['The campaign starts on 2027-01-01 00:00 UTC.', reason({ schedule: { start_at: '2027-01-01T00:00:00Z' } })],
+    ['The campaign ended on 2026-11-21 11:00 UTC.', reason({ schedule: { end_at: '2026-11-21T12:00:00+01:00' } })],
     [
-      "It is Saturday 13:00 in Europe/Berlin, outside of the campaign's hours.",
+      'Saturday 13:00 (Europe/Berlin) is outside the campaign’s schedule.',
       reason({ schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [6], from: '09:00', to: '13:00' }] } }),
     ],
     [
-      "The custom attributes do not match the campaign's condition: " +
+      'The custom attributes do not meet the campaign’s condition: ' +
         'basket is at least 50 and (tier is gold or vip is set).',
       reason({
         conditions: {
@@ -81,11 +81,11 @@ describe('an offer that is not shown is explained by the first rule that exclude
     ],
     ['The user declined the campaign.', reason({}, { history: { optOuts: { 1: null }, exposures: [] } })],
     [
-      'The user declined the campaign until 2026-11-21 13:00 UTC.',
+      'The user declined the campaign and will not see it until 2026-11-21 13:00 UTC.',
       reason({}, { history: { optOuts: { 1: noonMs / 1000 + 3600 }, exposures: [] } }),
     ],
     [
-      'The user saw the campaign 2 times within 1 day; the cap is 2.',
+      'The user saw the campaign 2 times within 1 day; the frequency cap is 2.',
       reason(
         { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 1440 }] },
         {
@@ -103,7 +103,7 @@ describe('an offer that is not shown is explained by the first rule that exclude
       ),
     ],
     [
-      'Daily budget used: 99.90 of 100.00 USD since 00:00 in UTC; 0.10 left, next click costs 0.25 USD.',
+      'Daily budget used up: 99.90 of 100.00 USD since 00:00 (UTC); the remaining 0.10 does not cover the next click (0.25 USD).',
       reason(
         { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },
@@ -111,8 +111,8 @@ describe('an offer that is not shown is explained by the first rule that exclude
       ),
     ],
     [
-      'Daily budget: 4.50 of 5.00 USD spent since 00:00 in UTC, and 0.40 reserved for answers whose clicks or ' +
-        'conversions may still come.',
+      'Daily budget: 4.50 of 5.00 USD spent since 00:00 (UTC), and 0.40 reserved for offers that were served and may ' +
+        'still be clicked or convert.',
       reason(
         { total_caps: [{ metric: 'budget', per: 'day', limit: 5 }] },
         { totals: new Map([['1', heldOf({ budget: { day: 4_900_000 } }, { budget: { day: 400_000 } })]]) },
@@ -120,45 +120,48 @@ describe('an offer that is not shown is explained by the first rule that exclude
       ),
     ],
     [
-      'Lifetime cap: 8 of 10 impressions of the campaign, and 2 reserved for answers that may still be shown.',
+      'Lifetime cap: 8 of 10 impressions of the campaign, and 2 reserved for offers that were served and may still count.',
       reason(
         { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 10 }] },
         { totals: new Map([['1', heldOf({ impressions: { lifetime: 10 } }, { impressions: { lifetime: 2 } })]]) },
       ),
     ],
     [
-      'Lifetime cap used: 10 of 10 clicks of the campaign.',
+      'Lifetime cap reached: 10 of 10 clicks of the campaign.',
       reason(
         { total_caps: [{ metric: 'clicks', per: 'lifetime', limit: 10 }] },
         { totals: new Map([['1', useOf({ clicks: { lifetime: 10 } })]]) },
       ),
     ],
     [
-      'The campaign is ahead of its pacing plan: it takes part in 0.5 % of decisions now.',
+      'The campaign is ahead of its pacing plan, so it takes part in only 0.5 % of decisions for now.',
       reason(
         { pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ impressions: { day: 90 } })]]) },
       ),
     ],
     [
-      'The user is unknown, and the campaign is withheld from unknown users.',
+      'The user is unknown, and the campaign is not shown to unknown users.',
       reason({ without_identity: 'withhold' }, { context: { userKey: null } }),
     ],
     [
-      'It is an incentive campaign, and the request excludes these (loyaltyboost 0).',
+      'The request excludes incentive campaigns (loyaltyboost 0).',
       reason({}, { context: { loyalty: 'none' } }, { isLoyalty: true }),
     ],
-    ['It has no image, and the request asks for offers with one.', reason({}, { context: { onlyWithCreative: true } })],
-    ['The request asks for campaign 7 only.', reason({}, { context: { campaignId: 7 } })],
+    ['The request requires an image, but the offer has none.', reason({}, { context: { onlyWithCreative: true } })],
+    ['The request is limited to campaign 7.', reason({}, { context: { campaignId: 7 } })],
     ['The campaign is paused.', reason({}, {}, { active: false })],
     [
-      'The campaign is switched off for this publisher.',
+      'The campaign is paused for this publisher.',
       reason({}, {}, { provisions: new Map([[1, provisionTo(1, { active: false })]]) }),
     ],
-    ["The campaign's rules are invalid. Save them again.", reason({ schedule: { start_at: 'soon' } })],
-    ['The unit is switched off.', reasons(offersOf(campaignOf(1)), {}, { unitEnabled: false })[1] as string],
     [
-      'The user is not in the share that gets offers.',
+      'The campaign has invalid rules. Open the campaign and save it again.',
+      reason({ schedule: { start_at: 'soon' } }),
+    ],
+    ['Units are disabled.', reasons(offersOf(campaignOf(1)), {}, { unitEnabled: false })[1] as string],
+    [
+      'The user is outside the delivery percentage: only part of the users get offers.',
       reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string,
     ],
   ])('%s', (expected, actual) => {
@@ -179,10 +182,10 @@ test('an offer is explained by the offer shown in its place', () => {
   const rules = [sequenceRule(12, { match: { tags: ['games'] } })];
   expect(reasons(offers, { context: { count: 3 } }, { sequenceRules: rules })).toEqual({
     1: 'Shown at position 1.',
-    2: 'Campaign “Campaign 1” of the same advertiser, Advertiser 1001, is shown.',
+    2: 'Another campaign of the advertiser Advertiser 1001 is shown: “Campaign 1”.',
     3: 'Shown at position 2.',
-    4: 'Campaign “Campaign 3” of the same exclusion group, loans, is shown.',
-    5: 'Sequence rule 12 denies it the remaining positions.',
+    4: 'Another campaign of the exclusion group loans is shown: “Campaign 3”.',
+    5: 'Sequence rule 12 excludes the offer from the remaining positions.',
     6: 'Shown at position 3.',
     7: 'Better offers took all 3 positions.',
   });
@@ -247,7 +250,7 @@ test('every rule that an offer fails is listed once, in the order in which they 
     ...['frequency_cap', 'frequency_cap', 'total_cap', 'total_cap'],
   ]);
   expect(failingRules(input, 1).map(({ reason }) => apiReason(reason))).toContain(
-    'Daily cap used: 10 of 10 impressions of the campaign since 00:00 in UTC.',
+    'Daily cap reached: 10 of 10 impressions of the campaign since 00:00 in UTC.',
   );
 });
 

@@ -25,9 +25,9 @@ test('an explanation names the request properties that changed the score most, a
   expect(own?.influences[0]?.factor).toBeGreaterThan(1.1);
   expect(own?.influences.length).toBeLessThanOrEqual(3);
   expect(apiInfluence({ property: 'device', value: 'mobile', factor: 1.5 })).toBe(
-    'device mobile: 50 % more revenue expected',
+    'device mobile: expected revenue 50 % higher',
   );
-  expect(apiInfluence({ property: 'plan', value: 'gold', factor: 0.5 })).toBe('plan gold: 50 % less revenue expected');
+  expect(apiInfluence({ property: 'plan', value: 'gold', factor: 0.5 })).toBe('plan gold: expected revenue 50 % lower');
 });
 
 test("an influence is described in the reader's language", () => {
@@ -38,8 +38,8 @@ test("an influence is described in the reader's language", () => {
     { property: 'plan', value: 'gold', factor: 1.5 },
   ].map((influence) => inLanguage('de', () => influenceText(influence, format)));
   expect(texts).toEqual([
-    'Wochentag Samstag: 50 % weniger Umsatz erwartet',
-    'Gerät mobile: 50 % mehr Umsatz erwartet',
-    'plan gold: 50 % mehr Umsatz erwartet',
+    'Wochentag Samstag: erwarteter Umsatz 50 % niedriger',
+    'Gerät mobile: erwarteter Umsatz 50 % höher',
+    'plan gold: erwarteter Umsatz 50 % höher',
   ]);
 });

@@ -76,12 +76,12 @@ test('the first steps tick themselves as they happen, whatever the history holds
     return [...body.matchAll(/Done:<\/span><\/span>\s*<div>\s*<strong>([^<]*)/g)].map(([, text = '']) => text);
   };
   const built = ['Add an advertiser', 'Add a campaign', 'Add the first offer', 'Create an API key'];
-  expect(await done()).toEqual([...built, 'Set a webhook endpoint']);
+  expect(await done()).toEqual([...built, 'Add a webhook endpoint']);
   const { offers } = await fetchOffers(t, { pub_user_id: 'first' });
   const [offer] = offers as [ShownOffer];
   await call(t, offer.pixel);
   await rollUpAll(t, t.deps.now());
-  expect(await done()).toEqual([...built, 'Fetch offers', 'Show an offer', 'Set a webhook endpoint']);
+  expect(await done()).toEqual([...built, 'Fetch offers', 'Show an offer', 'Add a webhook endpoint']);
   const overview = await user.get(`/dashboard/p/${t.publisher.id}/overview`);
   expect(overview.body).toContain('First steps');
 });

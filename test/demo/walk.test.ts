@@ -111,7 +111,7 @@ test('fits a screen of 360 pixels, and the options work by keyboard', async () =
   const { page } = await open('/demo', { viewport: { width: 360, height: 740 } });
   await page.getByRole('checkbox').first().waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
-  await page.getByRole('radio', { name: 'Multi' }).focus();
+  await page.getByRole('radio', { name: 'Multiple' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('Enter');
   await page.waitForURL(/unit=single/);

@@ -94,5 +94,5 @@ test('a version for which an earlier release added currencies has no revenue, an
   expect(arms.map(({ metrics }) => metrics.revenue_per_1000_sessions)).toEqual(arms.map(() => undefined));
   const analyst = await signInAs(t, 'analyst');
   const { body } = await analyst.get(`/dashboard/p/${t.publisher.id}/experiments/money`);
-  expect(body).toContain('An earlier release has added revenue in several currencies');
+  expect(body).toContain('an earlier release added amounts in several currencies');
 });

@@ -71,5 +71,5 @@ test('a start that is refused says why without paths of the API', async () => {
   const answer = await me.post(`${path()}/two/start`);
   const cookie = `${me.cookie}; ${cookieFrom(answer, 'perkwire_flash')}`;
   const { body } = await me.get(`${path()}/two`, { cookie });
-  expect(body).toContain('What is compared: The experiment one also changes floor.');
+  expect(body).toContain('Variants: The experiment one also changes floor.');
 });

@@ -46,7 +46,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await field('name').fill('One offer instead of three');
   await field('key').fill('one-offer');
   await field('control').fill('50');
-  await page.getByText('Shares above 0 and of at most 100% together say how long it takes.').waitFor();
+  await page.getByText('Enter shares above 0 that add up to at most 100%').waitFor();
   await field('holdout').fill('10');
   await field('layer').fill('not a layer');
   await field('arm1.key').fill('one');
@@ -57,7 +57,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await page.locator('[name="layer"][aria-invalid="true"]').waitFor();
   await field('layer').fill('unit');
   await field('arm1.share').fill('40');
-  await page.getByText('There is no revenue to plan with yet.').waitFor();
+  await page.getByText('The duration can’t be estimated yet').waitFor();
   await field('smallest_lift').fill('3');
   await field('ramp').fill('0 10\n24 much');
   await save(page);
@@ -81,7 +81,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `page-${at}` });
   await collectAll(t);
   await page.reload();
-  await page.getByText('There are too few users to compare yet.').waitFor();
+  await page.getByText('There are too few users for a comparison yet.').waitFor();
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await page.getByText('Experiment stopped.').waitFor();
@@ -95,14 +95,14 @@ test('an admin makes an arm permanent by one click, undoes it by another, and bo
   await api.start({ key: 'decide', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   const page = await open('admin', '/experiments/decide');
   await page.getByRole('button', { name: 'Make b permanent' }).click();
-  await page.getByText('b is permanent, and the experiment has stopped.').waitFor();
+  await page.getByText('b is now permanent, and the experiment has stopped.').waitFor();
   await page.getByText(': – → 1').waitFor();
   expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBe(1);
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Undo' }).first().click();
-  await page.getByText('What was written is as it was before.').waitFor();
+  await page.getByText('The previous settings are active again.').waitFor();
   expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBeNull();
-  await page.getByText('Undid that b is permanent').waitFor();
+  await page.getByText('Variant b no longer permanent').waitFor();
 });
 
 test('a report shows its interval day by day, and segments with what many looks mean', async () => {
@@ -119,11 +119,11 @@ test('a report shows its interval day by day, and segments with what many looks 
   );
   for (const ago of [2, 1]) await recordPoints(t.pool, Date.now() - ago * 86_400_000);
   const page = await open('analyst', '/experiments/read');
-  await page.getByText('b against control: revenue of 1,000 sessions').waitFor();
+  await page.getByText('Variant b compared with control: revenue per 1,000 sessions').waitFor();
   await page.locator('[data-chart] canvas').waitFor();
   await page.getByRole('link', { name: 'Device' }).click();
-  await page.getByText('Looking at many segments finds differences by chance.').waitFor();
-  await page.getByText('This interval holds with a probability of 95%.').waitFor();
+  await page.getByText('If you compare many segments, some differences are due to chance.').waitFor();
+  await page.getByText('This interval is correct with a probability of 95%.').waitFor();
   expect(await violations(page)).toEqual([]);
 });
 
@@ -177,8 +177,7 @@ test('texts of the unit are fields, and are kept beside other settings', async (
   await field('key').fill('texts');
   await field('arm1.key').fill('b');
   await field('arm1.share').fill('50');
-  for (const summary of ['Texts of the unit', 'Other settings of the unit'])
-    await page.getByText(summary).first().click();
+  for (const summary of ['Unit texts', 'Advanced unit settings']) await page.getByText(summary).first().click();
   await field('arm1.labels.close').fill('Not now');
   await field('arm1.texts').fill('{"settings":{"delay":5}}');
   await save(page);
@@ -212,9 +211,9 @@ test('a variant with a share and no name is refused as it was typed, and one wit
   await field('key').fill('nameless');
   await field('arm1.share').fill('50');
   await field('arm1.offers_per_response').fill('1');
-  await page.getByText('Other settings of the unit').first().click();
+  await page.getByText('Advanced unit settings').first().click();
   await field('arm1.texts').fill('{"settings":');
-  await page.getByText('50% of users get one offer, other texts or settings').waitFor();
+  await page.getByText('50% of users get one offer, different texts or settings').waitFor();
   await expect.poll(() => page.locator('#plan').innerText()).not.toMatch(/0, 1, 2/);
   await field('arm1.texts').fill('');
   await save(page);
@@ -236,8 +235,8 @@ test('a report that is not to be trusted says so first, and why', async () => {
     from experiments e, generate_series(1, 900) n`,
   );
   const page = await open('analyst', '/experiments/wrong');
-  await page.getByText('Do not decide by these numbers').waitFor();
-  await page.getByText('Users of b differed from the control').waitFor();
+  await page.getByText('Do not rely on these results').waitFor();
+  await page.getByText('Users of b already differed from the control').waitFor();
 });
 
 test('times by which it starts and ends by itself are of the publisher’s zone, and stay to the second', async () => {
@@ -254,7 +253,7 @@ test('times by which it starts and ends by itself are of the publisher’s zone,
   await page.getByText('The time must be after the start.').first().waitFor();
   await field('end_at').fill('2100-06-01T09:00');
   await save(page);
-  await page.getByText('Scheduled, as version 1').first().waitFor();
+  await page.getByText('Version 1 scheduled').first().waitFor();
   const times = async () => {
     const { start_at, end_at, version } = (await api.manage('GET', '/later')).body.data;
     return [start_at, end_at, version];

@@ -332,12 +332,12 @@ test('what came is shown on the pages of campaign and offer, and listed on the c
     const user = await signInAs(t, 'admin', me.publisherId);
     return (await user.get(`/dashboard/p/${me.publisherId}${path}`)).body;
   };
-  expect(await text(`/campaigns/${campaign}`)).toContain('It was not looked at yet.');
+  expect(await text(`/campaigns/${campaign}`)).toContain('Not checked yet.');
   expect((await runCommand(['landing-pages'], env)).out).toContain('not checked yet');
   handle = status(404);
   for (let times = 0; times < 3; times += 1) await look();
   for (const path of [`/campaigns/${campaign}`, `/offers/${offer}`])
-    expect(await text(path)).toMatch(/The campaign was paused at .*: its landing page is gone/);
+    expect(await text(path)).toMatch(/This campaign was paused on .* because its landing page was not found/);
   await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
   expect(await text('/alerts')).toMatch(/Campaign paused, landing page unavailable: Boxes/);
   const listed = await runCommand(['landing-pages', '--problems'], env);
@@ -468,7 +468,7 @@ describe('the page of a secondary action', () => {
       const user = await signInAs(t, 'admin', me.publisherId);
       return (await user.get(`/dashboard/p/${me.publisherId}${path}`)).body;
     };
-    const title = 'Page of the secondary action';
+    const title = 'Secondary action page';
     await lead('shop.com');
     expect(await text(`/offers/${offer}`)).not.toContain(title);
     await act('more.com');
@@ -476,7 +476,7 @@ describe('the page of a secondary action', () => {
     handle = goneAtMore;
     for (let times = 0; times < 3; times += 1) await look();
     expect(await text(`/offers/${offer}`)).toMatch(
-      /The offer was paused at .*: the page of its secondary action is gone/,
+      /This offer was paused on .* because its secondary action page was not found/,
     );
     await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
     expect(await text('/alerts')).toMatch(/Offer paused, page of its secondary action unavailable: /);

@@ -53,14 +53,14 @@ test('health, alert, metric and system page report events that have waited for a
   const manager = await signInAs(t, 'manager');
   expect((await manager.get(`/dashboard/p/${t.publisher.id}/alerts`)).body).toContain('Ranking has stopped learning');
   const operator = await signInAs(t, 'operator');
-  expect((await operator.get('/dashboard/operator/system')).body).toContain('has learned nothing new');
+  expect((await operator.get('/dashboard/operator/system')).body).toContain('not learning despite traffic');
   expect((await t.deps.metrics.registry.getSingleMetricAsString('perkwire_learning_stalled')).trim()).toMatch(/ 1$/);
 
   await learnAll(startLearner());
   expect(await health()).toEqual([200, 'ok']);
   await checkLearning(t.deps);
   expect(await alerts()).toEqual([{ publisher_id: t.publisher.id, over: true }]);
-  expect((await operator.get('/dashboard/operator/system')).body).toContain('learning');
+  expect((await operator.get('/dashboard/operator/system')).body).toContain('up to date');
 });
 
 test('a quiet night is no stall', async () => {

@@ -107,8 +107,8 @@ test('messages that a relay refuses are told of once, and all sent again when it
   expect(inbox).toContain('Mail server rejects perk messages');
   expect(inbox).toContain('554 5.7.1');
   const page = (await admin.get(`/dashboard/p/${t.publisher.id}/settings/perk-messages`)).body;
-  expect(page).toContain('The server refuses the content.');
-  expect(page).toContain('Send all failed messages again');
+  expect(page).toContain('The mail server rejected the content.');
+  expect(page).toContain('Resend failed messages');
   smtp.refusal = null;
   expect((await calls.call('POST', '/retry', undefined, 'other-key')).statusCode).toBe(401);
   expect((await calls.call('POST', '/retry')).json().data).toEqual({ count: 2 });

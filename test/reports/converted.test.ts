@@ -102,7 +102,7 @@ describe('a report in another time zone than that of the publisher', () => {
     const analyst = await signInAs(t, 'analyst');
     const page = `/dashboard/p/${t.publisher.id}/reports?from=2026-11-20&to=2026-11-21&metrics=revenue`;
     const { body } = await analyst.get(page, { 'accept-language': 'en-GB' });
-    expect(body.replaceAll(/\s+/g, ' ')).toMatch(/Revenue in the reporting currency: €15\.00, .*21 Nov 2026/);
+    expect(body.replaceAll(/\s+/g, ' ')).toMatch(/Revenue in the reporting currency: €15\.00 \(.*21 Nov 2026\)/);
     const other = await analyst.get(page.replace('metrics=revenue', 'metrics=clicks'));
     expect(other.body).not.toContain('reporting currency');
   });

@@ -100,8 +100,8 @@ test('a time that cannot be read is ignored, not taken for now in silence', asyn
   expect(await latest()).toMatchObject({ notes: [{ path: '/timestamp', reason: 'unreadable_time' }] });
   const admin = await signInAs(t, 'admin', me.publisherId);
   const { body } = await admin.get(`/dashboard/p/${me.publisherId}/settings/sources`);
-  expect(body).toContain('Values of 1 event were ignored');
-  expect(body).toContain('timestamp is not a time with a time zone and was ignored');
+  expect(body).toContain('Some values were ignored in 1 event');
+  expect(body).toContain('timestamp is not a valid time with a time zone and was ignored');
   const german = await admin.get(`/dashboard/p/${me.publisherId}/settings/sources`, { 'accept-language': 'de' });
   expect(german.body).toContain('In 1 Ereignis wurden Werte ignoriert');
 });

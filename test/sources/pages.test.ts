@@ -36,10 +36,10 @@ test('the mapping is written one a line, read back in words, and what became of 
   await me.call('POST', '/sources/segment', { type: 'identify', messageId: 'm1', userId: 'u1', traits });
   const { body } = await admin.get(page);
   for (const text of [
-    'The trait <strong>lifetime value</strong> becomes the attribute <strong>ltv</strong>.',
+    'The user trait <strong>lifetime value</strong> sets the attribute <strong>ltv</strong>.',
     'with <strong>revenue</strong> as its value.',
     'Order Completed = order, revenue',
-    'attribute plan: taken; audience customers: there is no such list',
+    'attribute plan: applied; audience customers: no audience with this key',
   ])
     expect(body).toContain(text);
   expect(body).not.toContain('gold-plan');

@@ -35,8 +35,8 @@ beforeEach(async () => {
 
 test('a manager translates an offer side by side, sees missing and long texts, and removes a language', async () => {
   const page = await openAs(browser, manager, demo.url, `${base}/offers/1/languages`);
-  await page.getByLabel('Another language').fill('he');
-  await page.getByRole('button', { name: 'Translate' }).click();
+  await page.getByLabel('New language').fill('he');
+  await page.getByRole('button', { name: 'Add language' }).click();
   const headline = page.locator('input[name=title]');
   await headline.waitFor();
   expect(await page.locator('.original').first().textContent()).toBe((await stored()).title);
@@ -44,7 +44,7 @@ test('a manager translates an offer side by side, sees missing and long texts, a
   expect(await page.locator('main').textContent()).toMatch(/\d+ missing/);
   await headline.fill('א'.repeat(45));
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Longer than is ideal.').waitFor();
+  await page.getByText('Longer than recommended.').waitFor();
   expect(await page.locator('main').textContent()).toContain('1 too long');
   expect((await stored()).translations).toEqual({ he: { title: 'א'.repeat(45) } });
   expect(await violations(page)).toEqual([]);
@@ -59,7 +59,7 @@ test('a missing text shows its fallback', async () => {
     `update offers set translations = '{"pt": {"title": "Metade do preço"}, "pt-BR": {"cta_yes": "Sim"}}' where id = 1`,
   );
   const { body } = await manager.get(`${base}/offers/1/languages?tag=pt-BR`);
-  expect(body).toContain('Missing. Shown instead: Metade do preço');
+  expect(body).toContain('Missing. Users see: Metade do preço');
 });
 
 test('a text that is too long is rejected at its field, and the entered values stay', async () => {
@@ -88,12 +88,12 @@ test('the languages of all offers show their progress, and files are exported an
     await page.getByRole('button', { name: 'Check file' }).click();
   };
   await upload('offer_id,text,de\n1,title,Neu\n1,cta_yes,Ja');
-  await page.getByText('2 texts of 1 offers would change.').waitFor();
+  await page.getByText('2 texts in 1 offer would change.').waitFor();
   await page.getByRole('cell', { name: 'Neu' }).waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Halber Preis' } });
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Import 2 rows' }).click();
-  await page.getByText('2 texts of 1 offer changed.').waitFor();
+  await page.getByText('2 texts changed in 1 offer.').waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Neu', cta_yes: 'Ja' } });
   await upload('offer_id,text,de\n1,title,Neuer\n0,cta_yes,Ja');
   await page.getByText('Line 3: offer_id: The value must be the ID of an offer.').waitFor();
@@ -108,7 +108,7 @@ test('a picture is uploaded for the readers of a language', async () => {
   const picture = { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) };
   const form = page.locator('form[action$="/pictures"]');
   await form.locator('input[type=file]').setInputFiles(picture);
-  await form.getByLabel('For readers of').fill('pt-br');
+  await form.getByLabel('Language', { exact: true }).fill('pt-br');
   await form.getByRole('button', { name: 'Upload' }).click();
   await page.locator('.creatives .badge', { hasText: 'Brazilian Portuguese' }).waitFor();
   const { rows } = await demo.t.pool.query('select language from creatives where language is not null');

@@ -202,7 +202,7 @@ test('rules of a placement apply only there, are explained with it, and checked 
     rule: 'blocked_by_publisher',
     reason: 'The publisher blocks the brand Farm at check-out.',
   });
-  expect((await reason('thanks')).reason).toMatch(/^The publisher shows only some categories, and not “” at thanks\.$/);
+  expect((await reason('thanks')).reason).toMatch(/^The publisher’s allowed categories do not include “” at thanks\.$/);
   await me.call('PUT', path, { placements: { thanks: { blocked: {} } } });
   expect([(await me.call('GET', path)).body.data.placements, await shownIds('thanks')]).toEqual([{}, [ids.offer]]);
   const wrong = await me.call('PUT', path, {

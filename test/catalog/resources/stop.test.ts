@@ -151,14 +151,14 @@ test('the pages of offer, campaign and advertiser stop after confirmation, say w
   const base = `/dashboard/p/${me.publisherId}`;
   for (const kind of ['offer', 'campaign', 'advertiser']) {
     const page = `${base}/${kind}s/${ids[kind]}`;
-    expect((await manager.get(page)).body).toMatch(/data-confirm="[^"]+"[^>]+data-confirm-button="Stop at once"/);
+    expect((await manager.get(page)).body).toMatch(/data-confirm="[^"]+"[^>]+data-confirm-button="Stop now"/);
     expect((await analyst.post(`${page}/stop`)).statusCode).toBe(403);
     expect((await manager.post(`${page}/stop`)).headers.location).toContain(page);
     expect(await shownIds()).toEqual([]);
     expect((await analyst.get(page)).body).toMatch(/<strong>Stopped<\/strong> by manager-\d+@example.com/);
-    expect((await analyst.get(page)).body).not.toContain('End the stop');
+    expect((await analyst.get(page)).body).not.toContain('>Resume<');
     expect((await manager.get(`${base}/${kind}s`)).body).toContain('<span class="badge bad">Stopped</span>');
-    const stoppedText = kind === 'offer' ? '<strong>Stopped</strong>' : `Its ${kind} is stopped`;
+    const stoppedText = kind === 'offer' ? '<strong>Stopped</strong>' : `because the ${kind} is stopped`;
     expect((await manager.get(`${base}/offers/${ids.offer}`)).body).toContain(stoppedText);
     await manager.post(`${page}/resume`);
     expect(await shownIds()).toEqual([ids.offer]);

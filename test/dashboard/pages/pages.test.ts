@@ -548,7 +548,7 @@ describe('settings', () => {
       expect(field).toContain(`value="${kept ?? ''}"`);
     }
     const german = await admin.get(own('/settings'), { 'accept-language': 'de' });
-    expect(german.body).toContain('Vorgegebene Platzierung');
+    expect(german.body).toContain('Standard-Anzeigenplatz');
   });
 
   test('a theme stores only overrides, and refuses User Selected Perks on a single offer unit', async () => {
@@ -629,7 +629,7 @@ describe('settings', () => {
     };
     for (const [field, text] of [
       [{ events: '' }, 'Unknown event type'],
-      [{ filter: '{' }, 'The filter must be JSON'],
+      [{ filter: '{' }, 'The filter must be valid JSON'],
     ] as const) {
       const refused = await admin.post(own('/settings/webhooks/new'), { ...fields, ...field });
       expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining(text)]);
@@ -650,10 +650,10 @@ describe('settings', () => {
     const shown = (await admin.get(page)).body;
     expect(shown).toContain('x-key:</textarea>');
     expect(shown).not.toContain('s3cret');
-    expect(shown).toContain('Sample payload of');
+    expect(shown).toContain('Sample payload: ');
     for (const [field, value, text] of [
       ['headers', 'host: evil', 'host: This header cannot be set'],
-      ['headers', 'nonsense', 'must have the form'],
+      ['headers', 'nonsense', 'must be in the format'],
       ['retry_steps_s', '5 60', 'The first wait must be 0'],
       ['retry_steps_s', '0 soon', 'whole numbers'],
     ] as const) {

@@ -63,8 +63,8 @@ test("the explanation says that the offer is shown for its campaign's goal", () 
   const [explanation] = explain(inputWith(withGoal(), 100));
   expect(explanation).toMatchObject({ position: 1, rule: null });
   expect(apiReason(explanation?.reason as NonNullable<typeof explanation>['reason'])).toBe(
-    'Shown at position 1, before offers of higher revenue: the campaign has delivered 100 of 500 impressions that ' +
-      'its goal plans by now.',
+    'Shown at position 1, ahead of offers with higher revenue, because the campaign is behind its goal: 100 of 500 ' +
+      'impressions planned so far.',
   );
 });
 

@@ -73,19 +73,21 @@ test('support can answer why user X did not get offer Y', async () => {
   };
   await page.keyboard.press('/');
   await page.getByRole('combobox', { name: 'Search' }).fill('mia');
-  await page.getByRole('option', { name: 'Why user “mia” gets an offer or not' }).click();
-  await page.getByRole('heading', { name: 'Why (not) shown' }).waitFor();
+  await page.getByRole('option', { name: 'Why user “mia” sees or doesn’t see an offer' }).click();
+  await page.getByRole('heading', { name: 'Offer diagnostics' }).waitFor();
   await page.getByLabel('Offer', { exact: true }).selectOption(String(offer.id));
   await explain();
-  expect(await verdict.innerText()).toBe('Not shown: The user saw the campaign once within 1 day; the cap is 1.');
+  expect(await verdict.innerText()).toBe(
+    'Not shown: The user saw the campaign once within 1 day; the frequency cap is 1.',
+  );
   const reasons = page.locator('ol.reasons li');
   expect(await reasons.count()).toBe(1);
 
   await call(t, offerAgain.beacons.no_thanks_click);
   await explain();
   expect((await reasons.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
-    'opted out The user declined the campaign.',
-    'frequency cap The user saw the campaign once within 1 day; the cap is 1.',
+    'declined by user The user declined the campaign.',
+    'frequency cap The user saw the campaign once within 1 day; the frequency cap is 1.',
   ]);
 
   await page.getByLabel('User', { exact: true }).fill('noah');
@@ -119,18 +121,20 @@ test('an invented visitor gets every reason at once, with the usage of real caps
     [[0, dayMs].map((laterMs) => periodName('day', 'UTC', t.deps.now() + laterMs))],
   );
   const offerId = String([...t.deps.catalog.current().offers.values()].find(({ campaign }) => campaign.id === 2)?.id);
-  await expect.poll(async () => (await ask({ offer: offerId })).body).toContain('Daily cap used: 5 of 5 impressions');
+  await expect
+    .poll(async () => (await ask({ offer: offerId })).body)
+    .toContain('Daily cap reached: 5 of 5 impressions');
   const { verdict, rules } = await ask({ offer: offerId, country: 'US', custom: 'plan=basic' });
-  expect(verdict).toBe("Not shown: Country US is not in the campaign's list (FR).");
+  expect(verdict).toBe('Not shown: Country US is not targeted by the campaign (FR).');
   expect(rules.map((text) => text.split(' ')[0])).toEqual(['targeting', 'ended', 'conditions', 'total']);
 
   const german = await ask({ offer: offerId, country: 'US', custom: 'plan=basic' }, 'de-DE');
-  expect(german.verdict).toBe('Nicht gezeigt: Land US steht nicht in der Liste der Kampagne (FR).');
+  expect(german.verdict).toBe('Nicht gezeigt: Land US gehört nicht zum Targeting der Kampagne (FR).');
   expect(german.rules).toEqual([
-    'Targeting Land US steht nicht in der Liste der Kampagne (FR).',
+    'Targeting Land US gehört nicht zum Targeting der Kampagne (FR).',
     'beendet Die Kampagne endete am 1. Jan. 2026, 00:00.',
     'Bedingungen Die eigenen Attribute erfüllen die Bedingung der Kampagne nicht: plan ist pro.',
-    'Gesamt-Cap Tages-Cap erreicht: 5 von 5 Impressions der Kampagne seit 00:00 Uhr (UTC).',
+    'Kampagnenlimit Tageslimit erreicht: 5 von 5 Impressions der Kampagne seit 00:00 Uhr (UTC).',
   ]);
 });
 
@@ -151,8 +155,8 @@ test('an invented visitor is read as by a fetch: country codes of three letters,
 
 test('a session of another publisher, or none, is not found; hostile text stays text', async () => {
   const other = await ask({ session: '01890000-0000-7000-8000-000000000000', offer: '1' });
-  expect(other.body).toContain('There is no such session.');
-  expect((await ask({ session: 'x' })).body).toContain('There is no such session.');
+  expect(other.body).toContain('There is no session with this ID.');
+  expect((await ask({ session: 'x' })).body).toContain('There is no session with this ID.');
   const hostile = '"><script>alert(1)</script>';
   const { body } = await ask({ user: hostile, custom: `${hostile}=${hostile}`, country: hostile, offer: hostile });
   expect(body).not.toContain('<script>alert');

@@ -42,8 +42,8 @@ const logged = async (): Promise<{ resource: string; actor_kind: string; changes
   ).rows;
 
 test.each([
-  ['en-GB', 'Privacy desk', 'Find', 'Erase', 'Sessions', 'Done'],
-  ['de-DE', 'Datenschutzanfragen', 'Finden', 'Löschen', 'Sitzungen', 'Erledigt'],
+  ['en-GB', 'Privacy requests', 'Find person', 'Erase', 'Sessions', 'Done'],
+  ['de-DE', 'Datenschutzanfragen', 'Person suchen', 'Löschen', 'Sitzungen', 'Erledigt'],
 ])('in %s an admin finds a person, hands out what is kept, and erases it', async (locale, ...words) => {
   const [title = '', find = '', erase = '', sessions = '', done = ''] = words;
   const person = `person of ${locale}`;
@@ -103,7 +103,7 @@ test('who is no admin neither sees nor uses the desk', async () => {
   expect((await post(admin, base, { identifier: ' ' })).statusCode).toBe(422);
   const page = await post(admin, base, { identifier: 'nobody', named_by: 'ad_fp' });
   expect([page.statusCode, page.headers['cache-control']]).toEqual([200, 'no-store']);
-  expect(page.body).toContain('Nothing is kept under this identifier.');
+  expect(page.body).toContain('No data is stored for this identifier.');
   expect(await sessionsOf('someone')).toBe(1);
 });
 
@@ -139,8 +139,8 @@ test('the command line finds, exports, erases and lists as the desk does', async
 });
 
 test.each([
-  ['en', { identifier: ' ' }, 'Identifier</a>: is needed'],
-  ['de', { identifier: ' ' }, 'Kennung</a>: wird gebraucht'],
+  ['en', { identifier: ' ' }, 'Identifier</a>: is required'],
+  ['de', { identifier: ' ' }, 'Kennung</a>: ist erforderlich'],
   ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: The text can have at most 256 characters; it has 257.'],
   ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen haben; er hat 257.'],
 ])('in %s the page names by its label what is wrong, and keeps what was typed', async (language, typed, said) => {
@@ -167,7 +167,7 @@ test('a person who is in an audience by e-mail hash only is found on the desk an
   ] as const) {
     const { body } = await post(admin, base, { identifier, named_by });
     expect(body).toContain('Audiences');
-    expect(body).not.toContain('Nothing is kept');
+    expect(body).not.toContain('No data is stored');
   }
   const wrong = await post(admin, base, { identifier: 'ada', named_by: 'email' });
   expect([wrong.statusCode, wrong.body.includes('The value must be a single e-mail address.')]).toEqual([422, true]);

@@ -81,7 +81,7 @@ test.each([
 
 test('rows say that they are grouped by currency, in English and German, only where they are', async () => {
   const query = 'by=placement&metrics=revenue,impressions';
-  const text = 'Grouped by currency: amounts in different currencies are not compared.';
+  const text = 'Grouped by currency, because amounts in different currencies can’t be compared.';
   expect(await page(`${query}&metric=revenue`)).toContain(text);
   expect(await page(`${query}&metric=revenue`, 'de')).toContain('Nach Währung gruppiert');
   expect(await page(`${query}&metric=impressions`)).not.toContain(text);

@@ -98,9 +98,9 @@ test('a click on a question without an answer says why, and leads to one that ha
   const page = await open(analyst, own('/reports?range=90d'));
   await page.locator('#interval summary').click();
   await page.locator('#interval').getByRole('link', { name: 'By hour' }).click();
-  await page.getByText('The range must have at most 31 days by the hour.').waitFor();
+  await page.getByText('Hourly reports can cover up to 31 days.').waitFor();
   expect(new URL(page.url()).search).toContain('interval=hour');
-  await page.getByRole('link', { name: 'Show it by day' }).click();
+  await page.getByRole('link', { name: 'Show by day' }).click();
   await page.locator('[data-chart] canvas').waitFor();
 });
 
@@ -112,7 +112,7 @@ test('a range that ends today is compared with the same hours of the range befor
   const answer = await report('?range=today&compare=week&placement=checkout&metrics=sessions&interval=hour');
   expect(textOf(answer.body)).toMatch(/Sessions 100 unchanged/);
   const uneven = await report('?range=today&compare=week&placement=checkout&country=DE&by=offer&interval=day');
-  expect(textOf(uneven.body)).toContain('the last day is compared with a whole one');
+  expect(textOf(uneven.body)).toContain('is compared with a full day');
 });
 
 test('sessions of several campaigns together are a dash, and those of one a number', async () => {
@@ -130,11 +130,13 @@ test('sessions of several campaigns together are a dash, and those of one a numb
 test('a question without sums, or of a year by the hour, is answered with one that has an answer', async () => {
   const year = await report('?range=365d&interval=hour');
   expect(year.statusCode).toBe(422);
-  expect(textOf(year.body)).toContain('The range must have at most 31 days by the hour. Show it by day');
+  expect(textOf(year.body)).toContain(
+    'Hourly reports can cover up to 31 days. Choose a shorter date range. Show by day',
+  );
   const hours = await report('?interval=hour&placement=checkout&country=DE&device=mobile');
-  expect(textOf(hours.body)).toContain('By the hour, at most two');
+  expect(textOf(hours.body)).toContain('Hourly reports can combine at most two');
   const attribute = await report('?by=custom.plan&placement=checkout');
-  expect(textOf(attribute.body)).toContain('cannot be combined');
+  expect(textOf(attribute.body)).toContain('can’t be combined');
   for (const { body } of [year, hours, attribute]) {
     const fix = /class="button "\s+href="([^"]+)">Show/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
     expect((await analyst.get(fix)).statusCode, fix).toBe(200);

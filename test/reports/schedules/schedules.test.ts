@@ -74,9 +74,9 @@ test('an analyst has a report mailed each Monday, once by however many processes
   const id = await saved(analyst, 'Weekly <i>clicks</i>');
   const page = await openAs(browser, analyst, base, own('/reports'));
   await page.getByText('Saved reports', { exact: true }).click();
-  await page.getByRole('link', { name: 'Send regularly' }).click();
-  await page.getByLabel('At').selectOption('08:00');
-  await page.getByRole('button', { name: 'Send regularly' }).click();
+  await page.getByRole('link', { name: 'Schedule report' }).click();
+  await page.getByLabel('Time').selectOption('08:00');
+  await page.getByRole('button', { name: 'Schedule report' }).click();
   await page.getByText('Every Monday, 08:00').waitFor();
 
   expect(await send()).toBe(0);
@@ -100,8 +100,8 @@ test('an analyst has a report mailed each Monday, once by however many processes
   expect(await send()).toBe(1);
   // The analyst's session is over by now.
   const later = await openAs(browser, await signInAs(t, 'manager'), base, own(`/reports/saved/${id}`));
-  await later.getByRole('button', { name: 'Stop' }).click();
-  await later.getByText('This report is sent to nobody.').waitFor();
+  await later.getByRole('button', { name: 'Stop sending' }).click();
+  await later.getByText('No recipients yet. Add one below.').waitFor();
   nowMs += 7 * dayMs;
   expect(await send()).toBe(0);
   expect(server.mails).toHaveLength(2);
@@ -265,6 +265,6 @@ test('a report of revenue has a sum for each currency, and the total in the repo
   await send();
   const text = server.mails[0]?.text.replaceAll('=\n', '') ?? '';
   // 20 USD at 1.25, and 1,600 JPY at 160 for one EUR.
-  expect(text).toMatch(/26\.00, .*2 Nov 2026/);
+  expect(text).toMatch(/26\.00 \(.*2 Nov 2026/);
   expect(text).toMatch(/1,600 \+ .*20\.00/);
 });
