@@ -38,15 +38,15 @@ async function refused(fields: Record<string, string>, language: 'en' | 'de' = '
 
 test.each(['control', 'holdout', 'arm1.share'])('%s is refused in percent, as it is typed', async (name) => {
   for (const typed of ['101', '-1', 'half']) {
-    expect(await refused({ [name]: typed })).toEqual(['Must be a number from 0 to 100.']);
-    expect(await refused({ [name]: typed }, 'de')).toEqual(['Muss eine Zahl von 0 bis 100 sein.']);
+    expect(await refused({ [name]: typed })).toEqual(['The value must be a number from 0 to 100.']);
+    expect(await refused({ [name]: typed }, 'de')).toEqual(['Der Wert muss eine Zahl von 0 bis 100 sein.']);
   }
 });
 
 test('the difference to find and the steps of growth are refused in percent', async () => {
-  expect(await refused({ smallest_lift: '' })).toEqual(['Must be a number from 0.1 to 1,000.']);
-  expect(await refused({ smallest_lift: '1001' }, 'de')).toEqual(['Muss eine Zahl von 0,1 bis 1.000 sein.']);
-  expect(await refused({ ramp: '0 10\n24 200' })).toEqual(['Line 2: must be a number from 0 to 100.']);
+  expect(await refused({ smallest_lift: '' })).toEqual(['The value must be a number from 0.1 to 1,000.']);
+  expect(await refused({ smallest_lift: '1001' }, 'de')).toEqual(['Der Wert muss eine Zahl von 0,1 bis 1.000 sein.']);
+  expect(await refused({ ramp: '0 10\n24 200' })).toEqual(['Line 2: The value must be a number from 0 to 100.']);
   expect(await refused({ ramp: '9999 50' })).toEqual(['Line 1: The value must be 8,760 or less.']);
 });
 
@@ -61,7 +61,7 @@ test('what may be empty says so, and settings that are no JSON object', async ()
   expect(await refused({ layer: 'a b' })).toEqual([
     'The name must have 1 to 64 characters (A–Z a–z 0–9 _ . -). You can also leave it empty.',
   ]);
-  expect(await refused({ 'arm1.texts': 'delay 5' })).toEqual(['Must be a JSON object.']);
+  expect(await refused({ 'arm1.texts': 'delay 5' })).toEqual(['The value must be a JSON object.']);
 });
 
 test('a start that is refused says why without paths of the API', async () => {

@@ -2258,8 +2258,8 @@ export const de: Messages = {
     mixedCurrencies:
       'Diese Version hat keinen Umsatz, weil ein früheres Release Beträge in mehreren Währungen addiert hat. Ändern ' +
       'Sie einen Anteil oder starten Sie das Experiment neu, um eine Version mit einer Währung zu erhalten.',
-    mustBeObject: 'muss ein JSON-Objekt sein',
-    mustBePercent: 'muss eine Zahl von {min, number} bis {max, number} sein',
+    mustBeObject: 'Der Wert muss ein JSON-Objekt sein.',
+    mustBePercent: 'Der Wert muss eine Zahl von {min, number} bis {max, number} sein.',
     name: 'Name',
     nameHint: 'Zum Beispiel: drei Angebote statt zwei.',
     narrows: 'Ergebnis am Ende jedes Tages. Das Intervall wird schmaler, je mehr Nutzer teilnehmen.',
@@ -2698,7 +2698,7 @@ export const de: Messages = {
     lift: 'Entsperren',
     isSuppressed: '{email} ist gesperrt.',
     isNot: '{email} ist nicht gesperrt.',
-    notAnAddress: 'muss eine E-Mail-Adresse sein',
+    notAnAddress: 'Der Wert muss eine einzelne E-Mail-Adresse sein.',
   },
   metricDefinitions: {
     sessions:
@@ -2960,7 +2960,7 @@ export const de: Messages = {
       'Alle Daten, die über diese Person gespeichert sind, werden innerhalb einer Minute gelöscht. Das lässt sich ' +
       'nicht rückgängig machen.',
     eraseAsked: 'Die Daten werden innerhalb einer Minute gelöscht. Den Stand sehen Sie unten.',
-    missing: 'ist erforderlich',
+    missing: 'Geben Sie eine Kennung ein.',
     requests: 'Löschanträge',
     noRequests: 'Noch keine Löschanträge',
     noRequestsText:
@@ -3398,7 +3398,7 @@ export const de: Messages = {
     saved: 'Einstellungen gespeichert.',
     conflict:
       'Jemand anderes hat diese Einstellungen inzwischen geändert. Unten stehen Ihre Werte. Speichern Sie erneut, um ' +
-      'die anderen Änderungen zu überschreiben',
+      'die anderen Änderungen zu überschreiben.',
     title: 'Allgemeine Einstellungen',
     lead: 'Standardeinstellungen für alle Anzeigenplätze und Designs.',
     featuresHint: 'Wenden Sie sich an Ihren Account-Manager, um Funktionen freizuschalten.',
@@ -3687,7 +3687,7 @@ export const de: Messages = {
     backlogCaption: 'Wartende Zustellungen je 15 Minuten',
     body: 'Inhalt',
     breakerOpen: 'nach Fehlern ausgesetzt',
-    chooseEvent: 'Wählen Sie mindestens ein Ereignis',
+    chooseEvent: 'Wählen Sie mindestens ein Ereignis.',
     concurrency: 'Gleichzeitige Anfragen',
     connect: 'Verbindungsaufbau',
     delivered: 'Zugestellt',
@@ -3711,7 +3711,7 @@ export const de: Messages = {
     filterHint:
       'Bedingung als JSON. Nur passende Ereignisse werden gesendet. Leer lassen, um alle Ereignisse zu senden.',
     firstByte: 'Zeit bis zum ersten Byte',
-    headerForm: '„{line}“ muss das Format „Name: Wert“ haben',
+    headerForm: '„{line}“ muss das Format „Name: Wert“ haben.',
     headers: 'Header',
     headersAndSignature: 'Header und Signatur',
     headersHint:
@@ -3724,9 +3724,9 @@ export const de: Messages = {
     latencyCaption: 'Latenz in Millisekunden je 15 Minuten',
     lead: 'Senden Sie Ereignisse an Ihre Server. Anfragen werden nach der Spezifikation Standard Webhooks signiert.',
     method: 'HTTP-Methode',
-    mustBeBetween: '{label} muss zwischen {min} und {max} liegen',
-    mustBeJson: 'Der Filter muss gültiges JSON sein',
-    mustBeSteps: 'darf höchstens {max} ganze Zahlen enthalten',
+    mustBeBetween: '{label} muss zwischen {min} und {max} liegen.',
+    mustBeJson: 'Der Filter muss gültiges JSON sein.',
+    mustBeSteps: 'Der Zeitplan darf höchstens {max} ganze Zahlen enthalten.',
     never: 'nie',
     newDeliveries: 'Neue Zustellungen',
     nextProbe: 'Nächste Testanfrage',

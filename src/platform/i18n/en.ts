@@ -2120,8 +2120,8 @@ export const en = {
     mixedCurrencies:
       'This version has no revenue, because an earlier release added amounts in several currencies. Change a share ' +
       'or start the experiment again to create a version with one currency.',
-    mustBeObject: 'must be a JSON object',
-    mustBePercent: 'must be a number from {min, number} to {max, number}',
+    mustBeObject: 'The value must be a JSON object.',
+    mustBePercent: 'The value must be a number from {min, number} to {max, number}.',
     name: 'Name',
     nameHint: 'For example: three offers instead of two.',
     narrows: 'Result at the end of each day. The interval narrows as more users take part.',
@@ -2522,7 +2522,7 @@ export const en = {
     lift: 'Unsuppress',
     isSuppressed: '{email} is suppressed.',
     isNot: '{email} is not suppressed.',
-    notAnAddress: 'must be one e-mail address',
+    notAnAddress: 'The value must be a single e-mail address.',
   },
   metricDefinitions: {
     sessions:
@@ -2779,7 +2779,7 @@ export const en = {
     erase: 'Erase',
     eraseQuestion: 'All data stored about this person will be erased within a minute. This cannot be undone.',
     eraseAsked: 'The data will be erased within a minute. You can follow the progress below.',
-    missing: 'is required',
+    missing: 'Enter an identifier.',
     requests: 'Erasure requests',
     noRequests: 'No erasure requests yet',
     noRequestsText:
@@ -3194,7 +3194,7 @@ export const en = {
     saved: 'Settings saved.',
     conflict:
       'Someone else changed these settings while you were editing. Your values are shown below. Save again to ' +
-      'overwrite the other changes',
+      'overwrite the other changes.',
     title: 'General settings',
     lead: 'Default settings for all placements and themes.',
     featuresHint: 'To enable features, contact your account manager.',
@@ -3470,7 +3470,7 @@ export const en = {
     backlogCaption: 'Waiting deliveries per 15 minutes',
     body: 'Body',
     breakerOpen: 'sending paused after failures',
-    chooseEvent: 'Choose at least one event',
+    chooseEvent: 'Choose at least one event.',
     concurrency: 'Concurrent requests',
     connect: 'Connection',
     delivered: 'Delivered',
@@ -3492,7 +3492,7 @@ export const en = {
     filter: 'Filter',
     filterHint: 'JSON condition. Only events that match it are sent. Leave empty to send all events.',
     firstByte: 'Time to first byte',
-    headerForm: '“{line}” must be in the format “name: value”',
+    headerForm: '“{line}” must be in the format “name: value”.',
     headers: 'Headers',
     headersAndSignature: 'Headers and signature',
     headersHint:
@@ -3504,9 +3504,9 @@ export const en = {
     latencyCaption: 'Latency in milliseconds per 15 minutes',
     lead: 'Send events to your servers. Requests are signed according to the Standard Webhooks specification.',
     method: 'HTTP method',
-    mustBeBetween: '{label} must be between {min} and {max}',
-    mustBeJson: 'The filter must be valid JSON',
-    mustBeSteps: 'must contain at most {max} whole numbers',
+    mustBeBetween: '{label} must be between {min} and {max}.',
+    mustBeJson: 'The filter must be valid JSON.',
+    mustBeSteps: 'The schedule can contain at most {max} whole numbers.',
     never: 'never',
     newDeliveries: 'New deliveries',
     nextProbe: 'Next test request',

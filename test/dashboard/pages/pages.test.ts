@@ -571,7 +571,7 @@ describe('settings', () => {
     });
     const refused = await admin.post(own('/settings/themes'), { name: 'Single', unit: 'sou', usp_enabled: 'on' });
     expect(refused.statusCode).toBe(422);
-    expect(refused.body).toContain('multi offer unit');
+    expect(refused.body).toContain('multi-offer unit');
   });
 
   test('a theme’s key is shown, edited, and refused at its field', async () => {

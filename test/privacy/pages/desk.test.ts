@@ -139,8 +139,8 @@ test('the command line finds, exports, erases and lists as the desk does', async
 });
 
 test.each([
-  ['en', { identifier: ' ' }, 'Identifier</a>: is required'],
-  ['de', { identifier: ' ' }, 'Kennung</a>: ist erforderlich'],
+  ['en', { identifier: ' ' }, 'Identifier</a>: Enter an identifier.'],
+  ['de', { identifier: ' ' }, 'Kennung</a>: Geben Sie eine Kennung ein.'],
   ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: The text can have at most 256 characters; it has 257.'],
   ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen haben; er hat 257.'],
 ])('in %s the page names by its label what is wrong, and keeps what was typed', async (language, typed, said) => {
