@@ -79,7 +79,7 @@ test('the API, the list, the page and the explanation show the rest and the cost
   }
   expect(await textOf('/campaigns?delivery_state=ended', 'en-GB')).not.toContain('Budget exhausted');
   const explained = await me.call('POST', '/explain', { placement: 'default', pub_user_id: 'reader-1' });
-  expect(JSON.stringify(explained.body)).toContain('6.00 left, next conversion costs 12.00 EUR');
+  expect(JSON.stringify(explained.body)).toContain('the remaining 6.00 does not cover the next conversion (12.00 EUR)');
 });
 
 test('a list is filtered by delivery state, and rejects an unknown state', async () => {

@@ -1405,7 +1405,7 @@ export const de: Messages = {
     outcome_provisioning_paused: 'Für diesen Publisher pausiert',
     outcome_rules_invalid: 'Kampagnenregeln ungültig',
     outcome_unit_off: 'Angebote für diesen Publisher ausgeschaltet',
-    outcome_percentage: 'Nutzer außerhalb des Auslieferungsanteils',
+    outcome_percentage: 'Nutzer außerhalb des Ausspielungsanteils',
     outcome_campaign_id: 'Anfrage verlangte eine andere Kampagne',
     outcome_loyalty_not_wanted: 'Anfrage schloss Prämienangebote aus',
     outcome_loyalty_only: 'Anfrage verlangte nur Prämienangebote',

@@ -108,7 +108,7 @@ describe('the activity log', () => {
     const { body } = await admin.get(page, { 'accept-language': 'de' });
     for (const [path, text] of [
       ['/experiments/fewer', 'Experiment fewer'],
-      ['/settings/perk-messages', `Perk-Mails ${me.publisherId}`],
+      ['/settings/perk-messages', `Perk-E-Mails ${me.publisherId}`],
       [`/offers/${offer}`, `Gutscheincodes ${offer}`],
     ])
       expect(body).toContain(`href="/dashboard/p/${me.publisherId}${path}">${text}`);
