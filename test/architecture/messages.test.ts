@@ -76,6 +76,15 @@ test('every message is used', () => {
   expect([...english.keys()].filter((key) => !isUsed(key))).toEqual([]);
 });
 
+test('a problem is a key, and never a sentence that a module wrote', () => {
+  const others = code.filter(({ path, text }) => path.startsWith('src/') && text.includes("problem('verbatim'"));
+  expect(others.map(({ path }) => path).sort()).toEqual([
+    'src/platform/files/layout.ts', // rows of the user's file
+    'src/reports/pages/explorer/explorer.ts', // problem of a report, in the reader's language
+    'src/reports/schedules/send.ts',
+  ]);
+});
+
 type Node = { type: string; [key: string]: unknown };
 
 /** Calls of `t` and `tHtml` whose key and arguments are written out. */
