@@ -8,7 +8,7 @@ import { operatorPermission } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import type { KeyResources, KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { noNul } from '../../platform/http/schemas.ts';
-import { problem } from '../../platform/problem.ts';
+import { noun, problem } from '../../platform/problem.ts';
 
 const maxNets = 100;
 
@@ -108,8 +108,9 @@ function checkResources(values: Values, own: KeyResources | null): ErrorDetail[]
   return (['campaigns', 'placements'] as const).flatMap((name) => {
     const requested = values[name] as readonly (number | string)[] | null;
     const allowed: ReadonlySet<number | string> | null = own[name];
+    const kind = name === 'campaigns' ? 'campaign' : 'placement';
     if (allowed === null ? requested === null : requested?.every((resource) => allowed.has(resource))) return [];
-    return [{ path: `/${name}`, message: problem('withinKeyResources', { name }) }];
+    return [{ path: `/${name}`, message: problem('withinKeyResources', { nouns: noun(kind, 2) }) }];
   });
 }
 

@@ -746,7 +746,7 @@ export const de: Messages = {
     beyondPermissions: 'Sie haben die Berechtigung {permission} selbst nicht.',
     beyondRate: 'Das Limit darf höchstens {max, number} sein, das Limit des aufrufenden Schlüssels.',
     operatorKeyUnlimited: 'Der Wert muss null sein, weil Schlüssel von Betreibern nicht einschränkbar sind.',
-    withinKeyResources: 'Der Wert muss zu den {name} gehören, auf die der aufrufende Schlüssel beschränkt ist.',
+    withinKeyResources: 'Der Wert muss zu den {nouns} gehören, auf die der aufrufende Schlüssel beschränkt ist.',
     withinKeyAddresses: 'Der Wert muss zu den IP-Adressen gehören, auf die der aufrufende Schlüssel beschränkt ist.',
     addressBeyondKey: 'Der aufrufende Schlüssel ist für diese IP-Adresse nicht zugelassen.',
     addressOrNet: 'Der Wert muss eine IP-Adresse oder ein Netz sein, etwa 10.0.0.0/8 oder 2001:db8::/32.',

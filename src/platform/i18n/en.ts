@@ -695,7 +695,7 @@ export const en = {
     beyondPermissions: 'You do not have the permission {permission} yourself.',
     beyondRate: 'The limit must be {max, number} or less, the limit of the calling key.',
     operatorKeyUnlimited: 'The value must be null because keys of operators cannot be restricted.',
-    withinKeyResources: 'The value must be among the {name} to which the calling key is restricted.',
+    withinKeyResources: 'The value must be among the {nouns} to which the calling key is restricted.',
     withinKeyAddresses: 'The value must be among the IP addresses to which the calling key is restricted.',
     addressBeyondKey: 'The calling key is not allowed for this IP address.',
     addressOrNet: 'The value must be an IP address or a network, such as 10.0.0.0/8 or 2001:db8::/32.',
