@@ -20,7 +20,7 @@ test.each([
   [
     'de',
     'Geben Sie zuerst Nutzer-IDs ein',
-    'keine Zeile lesbar ist. Zeile 1: Die ID ist ungültig. Der Wert darf keine E-Mail-Adresse',
+    'keine Zeile lesbar ist. Zeile 1: Die ID ist ungültig. Der Wert darf',
     'Der erste Wert hat anders als die übrigen keine Ziffern',
   ],
 ] as const)(

@@ -63,7 +63,7 @@ export const t = (key: MessageKey, values?: Arguments): string => marked(formatt
 
 const english: Reader = { language: 'en', locale: languages.en.locale };
 
-/** Returns a message in English as plain text, whoever reads the response: for the API, logs and the command line. */
+/** Returns a message in English as plain text, for the API, logs and the command line. */
 export const inEnglish = (key: MessageKey, values?: Arguments): string => formatted(key, values, english);
 
 function formatted(key: MessageKey, values: Arguments | undefined, forReader: Reader): string {
