@@ -336,7 +336,7 @@ export const de: Messages = {
     outcome: 'Ergebnis',
     pays: 'Ihr Preis',
     pictureElsewhere: 'Oder ein Bild auf Ihrem eigenen Server verwenden',
-    pictureHint: 'https-Adresse eines Bildes auf Ihrem eigenen Server.',
+    pictureHint: 'HTTPS-Adresse eines Bildes auf Ihrem eigenen Server.',
     postback: 'Postback von Ihrem Server',
     postbackLead:
       'Speichern Sie die Klick-ID, die die Landingpage erhält, und senden Sie sie bei einer Conversion zurück.',
@@ -1482,7 +1482,7 @@ export const de: Messages = {
     exclusionGroups: 'Ausschlussgruppen',
     exclusionGroupsHint: 'Eine Antwort zeigt höchstens eine Kampagne jeder Gruppe.',
     forcePriority: 'Immer zuerst ausspielen',
-    forcePriorityHint: 'Steht vor allen Kampagnen ohne diese Einstellung (Force Priority).',
+    forcePriorityHint: 'Steht vor allen Kampagnen ohne diese Einstellung.',
     zoneOfUser: 'Zeitzone des Nutzers, falls bekannt',
     schedule: 'Zeitplan',
     start: 'Start',
@@ -1590,8 +1590,8 @@ export const de: Messages = {
       'In den letzten Tagen gab es keine Antworten, an denen sich die Regeln testen lassen. Versuchen Sie es erneut, ' +
       'sobald es Traffic gibt.',
     effect:
-      'In einer Zufallsstichprobe von {sampled} der rund {sessions} Antworten der letzten {days, number} Tage hätten ' +
-      '{changed} andere Angebote gezeigt, und {emptied} wären leer geblieben.',
+      'Nach einer Zufallsstichprobe der Antworten der letzten {days, number} Tage ({sampled} von rund {sessions}) ' +
+      'hätten {changed} andere Angebote gezeigt, und {emptied} wären leer geblieben.',
     effectRevenue: 'Geschätzte Änderung des Umsatzes in diesem Zeitraum: {amount}.',
     tooLittleData: 'Die Daten reichen nicht aus, um die Auswirkung auf den Umsatz zu schätzen.',
     tooLittle: 'zu wenig Daten',
@@ -1603,7 +1603,7 @@ export const de: Messages = {
     emptied: 'Leere Antworten',
     costs: 'Umsatz ohne die Regel',
     sample:
-      'Zufallsstichprobe von {sampled} der rund {sessions} Antworten der letzten {days, number} Tage. Regeln, die ' +
+      'Zufallsstichprobe der Antworten der letzten {days, number} Tage ({sampled} von rund {sessions}). Regeln, die ' +
       'damals nicht galten, haben hier keine Auswirkung.',
     rest: '{rest, plural, one {# weitere Regel wurde} other {# weitere Regeln wurden}} nicht geprüft.',
     ruleName:

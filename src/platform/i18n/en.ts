@@ -306,7 +306,7 @@ export const en = {
     outcome: 'Result',
     pays: 'Your price',
     pictureElsewhere: 'Or use an image on your own server',
-    pictureHint: 'https address of an image on your own server.',
+    pictureHint: 'HTTPS address of an image on your own server.',
     postback: 'Postback from your server',
     postbackLead: 'Store the click ID that the landing page receives. When the user converts, send the click ID back.',
     propose: 'Propose',
@@ -1381,7 +1381,7 @@ export const en = {
     exclusionGroups: 'Exclusion groups',
     exclusionGroupsHint: 'A response shows at most one campaign of each group.',
     forcePriority: 'Always show first',
-    forcePriorityHint: 'Ranks before all campaigns without this setting (force priority).',
+    forcePriorityHint: 'Shown before all campaigns without this setting.',
     zoneOfUser: 'User’s time zone, if known',
     schedule: 'Schedule',
     start: 'Start',
@@ -1486,8 +1486,8 @@ export const en = {
     check: 'Preview the effect',
     noSample: 'There were no responses in the last days to test the rules with. Try again when you receive traffic.',
     effect:
-      'In a random sample of {sampled} of about {sessions} responses from the last {days, number} days, {changed} ' +
-      'would have shown other offers and {emptied} would have been empty.',
+      'Based on a random sample of responses from the last {days, number} days ({sampled} of about {sessions}), ' +
+      '{changed} would have shown other offers and {emptied} would have been empty.',
     effectRevenue: 'Estimated change in revenue in this period: {amount}.',
     tooLittleData: 'There is not enough data to estimate the effect on revenue.',
     tooLittle: 'not enough data',
@@ -1499,7 +1499,7 @@ export const en = {
     emptied: 'Empty responses',
     costs: 'Revenue without the rule',
     sample:
-      'Random sample of {sampled} of about {sessions} responses from the last {days, number} days. Rules that did ' +
+      'Random sample of responses from the last {days, number} days ({sampled} of about {sessions}). Rules that did ' +
       'not apply at that time have no effect here.',
     rest: '{rest, plural, one {# more rule was} other {# more rules were}} not checked.',
     ruleName:
