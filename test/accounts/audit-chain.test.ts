@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { type Caller, createManagementModules, type ManagementModules } from '../catalog/resources/support.ts';
 import { runCommand } from '../command-line/support.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let publishers: { id: number; call: Caller['call'] }[];
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['accounts']);
   publishers = await Promise.all(
     [1, 2].map(async () => {
       const id = await t.addPublisher();

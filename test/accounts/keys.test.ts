@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import {
+  addCatalogue,
+  type Caller,
+  createManagementModules,
+  type ManagementModules,
+} from '../catalog/resources/support.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 let nowMs = Date.now();
 beforeAll(async () => {
-  t = await createManagementApp({ now: () => nowMs });
+  t = await createManagementModules(['accounts'], { now: () => nowMs });
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

@@ -10,7 +10,8 @@ import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { cookieFrom, origin, postForm } from '../dashboard/support.ts';
 import { databaseBefore, type EarlierDatabase } from '../support/earlier-database.ts';
 import { clientId, clientSecret, startOidcProvider, type TestProvider } from '../support/oidc-provider.ts';
-import { createTestApp, type TestApp, testConfig } from '../support/test-app.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { testConfig } from '../support/test-config.ts';
 
 /* A database of the baseline, upgraded. */
 

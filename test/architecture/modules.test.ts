@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { argumentsOf, isPublic, libraries, moduleOf, narrower, order, rootFiles } from './modules.ts';
+import { argumentsOf } from '../support/module-list.ts';
+import { isPublic, libraries, moduleOf, narrower, order, rootFiles } from './modules.ts';
 import { sources } from './source.ts';
 
 const isOwn = (target: string): boolean => /^(src|packages)\//.test(target) || target === '@perkwire/client';

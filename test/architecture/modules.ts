@@ -1,34 +1,4 @@
-import { readText } from './source.ts';
-
-const list = readText('src/modules.ts');
-
-/** Folders of the modules by the functions that make them. */
-const folders = new Map(
-  [...list.matchAll(/import \{ (create\w+).* \} from '\.\/([\w-]+)\/module\.ts'/g)].map(([, create, folder]) => [
-    create as string,
-    folder as string,
-  ]),
-);
-const body = list.slice(list.indexOf('export async function createModules'));
-
-/** Modules that are made, in the order in which src/modules.ts makes them; a module is named like its folder. */
-const made: readonly string[] = [...body.matchAll(/\b(create\w+)\(/g)].flatMap(
-  ([, create = '']) => folders.get(create) ?? [],
-);
-
-const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-
-/** The modules that each module takes. Other arguments are functions and values. */
-export const argumentsOf: ReadonlyMap<string, readonly string[]> = new Map(
-  [...body.matchAll(/\b(create\w+)\((?:\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\})?/g)].flatMap(
-    ([, create = '', given = '']) => {
-      const folder = folders.get(create);
-      const names = given.replace(/\{[^{}]*\}/g, '').split(',');
-      const modules = names.map((name) => kebab(name.trim())).filter((name) => made.includes(name));
-      return folder === undefined ? [] : [[folder, modules] as const];
-    },
-  ),
-);
+import { creators } from '../support/module-list.ts';
 
 /** Modules of functions and types alone, which nobody makes: each stands right after another module. */
 export const functionsAlone: Record<string, { after: string; holds: string }> = {
@@ -49,7 +19,7 @@ export const libraries = ['config', 'client', 'platform'] as const;
 export const order: readonly string[] = [
   'config',
   'client',
-  ...made.flatMap(function withFollowers(module: string): string[] {
+  ...[...creators.keys()].flatMap(function withFollowers(module: string): string[] {
     const followers = Object.keys(functionsAlone).filter((name) => functionsAlone[name]?.after === module);
     return [module, ...followers.flatMap(withFollowers)];
   }),

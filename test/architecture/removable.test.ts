@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { createModules as Create } from '../../src/modules.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { testConfig } from '../support/test-app.ts';
+import { testConfig } from '../support/test-config.ts';
 import { order } from './modules.ts';
 import { readText, sources } from './source.ts';
 

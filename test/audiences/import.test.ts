@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { type Caller, createManagementModules, type ManagementModules } from '../catalog/resources/support.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['audiences']);
 });
 afterAll(() => t?.close());
 beforeEach(async () => {
@@ -55,7 +55,7 @@ test('a file of ids becomes members, each once, and its bad rows are counted, th
 
 test('a file of hashes with ends becomes members of users known by the hash', async () => {
   const hash = createHash('sha256').update('me@mail.example').digest('hex');
-  const until = new Date(Date.now() + 3_600_000).toISOString();
+  const until = new Date(t.deps.now() + 3_600_000).toISOString();
   const file = `expires_at,email_sha256\n${until},${hash}\n,${hash.slice(1)}\nyesterday,${hash}`;
   expect((await send(file, { path: 'members/import' })).statusCode).toBe(400);
   const partly = { path: 'members/import?partial=true' };

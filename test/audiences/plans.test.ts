@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { readProfiles } from '../../src/audiences/profile.ts';
-import { createTestApp } from '../support/test-app.ts';
+import { createTestModules } from '../support/test-modules.ts';
 
 test('profiles of few users are read without planning the statement anew each time', async () => {
-  const t = await createTestApp();
+  const t = await createTestModules(['audiences']);
   const client = await t.pool.connect();
   for (let at = 0; at < 20; at++)
     await readProfiles(client, { userKeys: [randomUUID()], audienceIds: [1], nowMs: Date.now() });

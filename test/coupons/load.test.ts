@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTestModules, type TestBase } from '../support/test-modules.ts';
 import { type Answer, couponCalls } from './support.ts';
 
-let t: TestApp;
+let t: TestBase;
 let coupons: ReturnType<typeof couponCalls>;
 let offer: number;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['coupons']);
   coupons = couponCalls(t);
   offer = [...t.deps.catalog.current().offers.values()].find(({ publisherId }) => publisherId === t.publisher.id)
     ?.id as number;

@@ -5,7 +5,7 @@ import { startSession } from '../../src/accounts/sessions.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import type { MemberRole } from '../../src/shell/context.ts';
 import { newContext } from '../support/browser.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 export const origin = 'http://perks.test';
 
@@ -24,7 +24,7 @@ const client = { device: 'Firefox on Linux', network: '203.0.113.0/24', country:
 
 /** Creates a user and starts a session, without checking a password, which takes 250 ms. */
 export async function signInAs(
-  t: TestApp,
+  t: TestBase,
   role: MemberRole,
   publisherId: number | null = role === 'operator' || role === 'advertiser' ? null : t.publisher.id,
   advertiserId: number | null = null,
@@ -68,7 +68,7 @@ export async function openAs(
 
 /** A form as a browser submits it, with our own origin by default. */
 export const postForm = (
-  t: TestApp,
+  t: TestBase,
   path: string,
   fields: Record<string, string>,
   headers: Record<string, string> = {},

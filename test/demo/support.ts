@@ -13,7 +13,7 @@ export type DemoServer = { t: TestApp; app: App; url: string; close: () => Promi
 export async function startDemoServer(...jobNames: string[]): Promise<DemoServer> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const t = await createTestApp({ config: { publicUrl: url }, demo: true });
+  const t = await createTestApp({ config: { publicUrl: url }, demo: true, scripts: true });
   const { app } = t;
   await app.listen({ port, host: '127.0.0.1' });
   const { pool, secretBox } = t.deps;

@@ -1,5 +1,5 @@
 import { jobsOf } from '../../src/runtime/run-jobs.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 type Detail = { path: string; message: string };
 export type Answer = {
@@ -12,7 +12,7 @@ export type Answer = {
 
 /** Calls of the management API with a key. */
 export const callsOf =
-  ({ app }: TestApp, key = 'demo-key') =>
+  ({ app }: TestBase, key = 'demo-key') =>
   async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<Answer> => {
     const answer = await app.inject({
       method,
@@ -25,14 +25,14 @@ export const callsOf =
   };
 
 /** A key of the publisher with these permissions alone. */
-export async function keyWith(t: TestApp, permissions: readonly string[], more: object = {}): Promise<string> {
+export async function keyWith(t: TestBase, permissions: readonly string[], more: object = {}): Promise<string> {
   const made = await callsOf(t)('POST', 'keys', { name: permissions.join(' '), permissions, ...more });
   if (made.status !== 201) throw new Error(JSON.stringify(made.body));
   return made.body.data.key as string;
 }
 
 /** Makes live what is due. */
-export async function runSchedule(t: TestApp): Promise<void> {
+export async function runSchedule(t: TestBase): Promise<void> {
   const job = jobsOf(t.contributions, t.deps).find(({ name }) => name === 'scheduled drafts');
   if (job === undefined || !('run' in job)) throw new Error('no such job');
   await job.run(() => false);

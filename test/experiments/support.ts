@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
 import { collectSums } from '../../src/experiments/collect.ts';
 import { requestOver } from '../support/request.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 type Json = Record<string, unknown>;
 
 /** Calls of the API by the publisher of the demo catalogue. */
-export function callsOf({ app }: TestApp, key = 'demo-key') {
+export function callsOf({ app }: TestBase, key = 'demo-key') {
   const call = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, payload?: Json) => {
     const url = `${path}${path.includes('?') ? '&' : '?'}api_key=${key}`;
     const answer = await requestOver(app, { method, url, ...(payload === undefined ? {} : { payload }) });
@@ -37,7 +37,7 @@ export function callsOf({ app }: TestApp, key = 'demo-key') {
 }
 
 /** Adds all that is committed to the sums: transactions of other databases of the server may hold them up. */
-export async function collectAll({ pool }: TestApp): Promise<void> {
+export async function collectAll({ pool }: TestBase): Promise<void> {
   const { rows } = await pool.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
   const isPast = async (): Promise<boolean> => {
     await collectSums(pool);

@@ -3,7 +3,7 @@ import { loadDemoCatalogue, randomDemoIds } from '../../src/demo/catalogue.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 /** A publisher with at least one of everything an id can name, all of it marked with a word that nobody else has. */
 export type Tenant = {
@@ -25,7 +25,7 @@ export const unknownIds: Readonly<Record<string, string>> = {
 let addresses = 0;
 
 export function callAs(
-  t: TestApp,
+  t: TestBase,
   tenant: Pick<Tenant, 'key'>,
   method: string,
   url: string,
@@ -44,7 +44,7 @@ export function callAs(
   });
 }
 
-export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
+export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
   const { key, sdkId } = randomDemoIds();
   const publisherId = await transaction(t.pool, (executor) => loadDemoCatalogue(executor, { key, sdkId }));
   for (const [table, column] of [

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { type Caller, createManagementModules, type ManagementModules } from '../catalog/resources/support.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['catalog']);
   me = await t.caller(await t.addPublisher());
   const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values ($1, 'Farm') returning id", [
     me.publisherId,

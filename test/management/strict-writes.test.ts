@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import {
+  addCatalogue,
+  type Caller,
+  createManagementModules,
+  type ManagementModules,
+} from '../catalog/resources/support.ts';
 import { routesOf } from '../support/routes.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['catalog']);
   me = await t.caller(await t.addPublisher());
 });
 afterAll(() => t.close());

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { uspCalls } from '../perks/usp/calls.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 const headers = { authorization: 'Bearer demo-key' };
 
@@ -18,7 +18,7 @@ export type Logged = {
 };
 
 /** What tests do with messages. */
-export function messageCalls(t: TestApp) {
+export function messageCalls(t: TestBase) {
   const usp = uspCalls(t);
   const call = (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object, key = 'demo-key') =>
     t.app.inject({

@@ -11,7 +11,7 @@ import type { Platform } from '../../src/platform/module.ts';
 import type { Module } from '../../src/runtime/module.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
-import { testConfig } from '../support/test-app.ts';
+import { testConfig } from '../support/test-config.ts';
 
 /** Collects everything logged since the last `clear`. */
 function createSink() {

@@ -1,35 +1,35 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { eraseNext as eraseNextWith } from '../../src/privacy/erasure-job.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 /** One sweep of an erasure that is due. @returns false when none is due */
-export const eraseNext = ({ deps, contributions }: Pick<TestApp, 'deps' | 'contributions'>): Promise<boolean> =>
+export const eraseNext = ({ deps, contributions }: Pick<TestBase, 'deps' | 'contributions'>): Promise<boolean> =>
   eraseNextWith({ ...deps, userData: contributions.userData });
 
 export const askErasure = (
-  { app, publisher }: TestApp,
+  { app, publisher }: TestBase,
   body: object,
   key = publisher.key,
 ): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: `/manage/v1/privacy/erasure?api_key=${key}`, payload: body });
 
 export const erasureStatus = (
-  { app, publisher }: TestApp,
+  { app, publisher }: TestBase,
   id: string,
   key = publisher.key,
 ): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'GET', url: `/manage/v1/privacy/erasure/${id}?api_key=${key}` });
 
 export const askExport = (
-  { app, publisher }: TestApp,
+  { app, publisher }: TestBase,
   body: object,
   key = publisher.key,
 ): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: `/manage/v1/privacy/export?api_key=${key}`, payload: body });
 
 /** Erases a user as a worker does, both sweeps. @returns the job's last answer */
-export async function erase(t: TestApp & { clock: { ms: number } }, body: object) {
+export async function erase(t: TestBase & { clock: { ms: number } }, body: object) {
   const { id } = (await askErasure(t, body)).json().data;
   while (await eraseNext(t));
   t.clock.ms += secondSweepMs;
@@ -41,7 +41,7 @@ export async function erase(t: TestApp & { clock: { ms: number } }, body: object
  * Where a text stands anywhere in the database: in any column of any row, also inside bytes.
  * @returns the tables
  */
-export async function tablesWith({ pool }: Pick<TestApp, 'pool'>, text: string): Promise<string[]> {
+export async function tablesWith({ pool }: Pick<TestBase, 'pool'>, text: string): Promise<string[]> {
   const { rows: tables } = await pool.query<{ name: string }>(
     "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
   );

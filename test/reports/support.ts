@@ -7,10 +7,10 @@ import { dayBit, keptGrains, weekBit } from '../../src/reports/rollup/grains.ts'
 import { rollUp } from '../../src/reports/rollup/roll-up.ts';
 import { weekStartSql } from '../../src/reports/rollup/weeks.ts';
 import { type Difference, verifyRollups } from '../../src/reports/verify.ts';
-import type { TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 /** Rolls up until everything committed is in the reports. @returns events that were found (count) */
-export async function rollUpAll({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now()): Promise<number> {
+export async function rollUpAll({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.now()): Promise<number> {
   for (let found = 0; ; ) {
     const { events, complete } = await rollUp(pool, nowMs, 1e9);
     found += events ?? 0;
@@ -20,7 +20,7 @@ export async function rollUpAll({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.no
 
 /** Today's activity of the test publisher, by UTC. */
 export function activity(
-  { pool, publisher, deps }: TestApp,
+  { pool, publisher, deps }: TestBase,
   asked: Partial<ActivityQuery> = {},
 ): Promise<ActivityRow[]> {
   const today = dayOf(deps.now());
@@ -40,7 +40,7 @@ export function activity(
 }
 
 /** Differences between the sums of a day, today by default, and the raw rows. */
-export async function differences({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.now()): Promise<Difference[]> {
+export async function differences({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.now()): Promise<Difference[]> {
   const client = await pool.connect();
   const today = dayOf(nowMs);
   try {
@@ -71,7 +71,7 @@ export type HourFact = { at: Date; placement: string; offerId: number } & Partia
 const factColumns = ['publisher_id', 'at', 'placement', 'offer_id', 'campaign_id', 'country', 'device', 'os'];
 
 /** Adds made-up sums of every grain, as rollups in UTC would have them, without the rows they come from. */
-export async function addSums({ pool, publisher }: TestApp, facts: readonly HourFact[]): Promise<void> {
+export async function addSums({ pool, publisher }: TestBase, facts: readonly HourFact[]): Promise<void> {
   const rows = facts.map(({ at, offerId, campaignId = 1, country = 'DE', device = 'mobile', os = 'ios', ...fact }) => ({
     ...Object.fromEntries(metricNames.map((name) => [name, 0])),
     ...fact,
@@ -102,7 +102,7 @@ export async function addSums({ pool, publisher }: TestApp, facts: readonly Hour
 }
 
 /** Gives the money of sums that were added without it the currencies of the campaigns. */
-export async function addMoneyOfSums(pool: TestApp['pool']): Promise<void> {
+export async function addMoneyOfSums(pool: TestBase['pool']): Promise<void> {
   await pool.query("select complete_rollup_money('-infinity', 'infinity')");
 }
 

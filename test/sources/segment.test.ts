@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import {
+  addCatalogue,
+  type Caller,
+  createManagementModules,
+  type ManagementModules,
+} from '../catalog/resources/support.ts';
 import { eraseNext, tablesWith } from '../privacy/support.ts';
 
 const path = '/sources/segment';
@@ -12,11 +17,11 @@ const settings = {
   audiences: { is_customer: 'customers' },
 };
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 const clock = { ms: Date.now() };
 beforeAll(async () => {
-  t = await createManagementApp({ now: () => clock.ms });
+  t = await createManagementModules(['sources'], { now: () => clock.ms });
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import type { TrackedEvent } from '../../src/catalog/types.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
 import { type Answer, requestOver } from '../support/request.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import type { TestBase } from '../support/test-modules.ts';
 
 /** An offer in the format of clients. */
 export type ShownOffer = {
@@ -34,7 +34,7 @@ export const trackedEvent = (
 });
 
 export async function fetchOffers(
-  { app, publisher }: TestApp,
+  { app, publisher }: TestBase,
   body: Record<string, unknown> = {},
 ): Promise<{ sessionId: string; offers: ShownOffer[] }> {
   const response = await app.inject({
@@ -49,7 +49,7 @@ export async function fetchOffers(
 
 /** The first offer of a new session. */
 export async function showOffer(
-  testApp: TestApp,
+  testApp: TestBase,
   body: Record<string, unknown> = {},
 ): Promise<ShownOffer & { sessionId: string }> {
   const { sessionId, offers } = await fetchOffers(testApp, body);
@@ -58,7 +58,7 @@ export async function showOffer(
 
 /** Calls a URL of an offer as a client would. */
 export function call(
-  { app }: TestApp,
+  { app }: TestBase,
   url: string,
   headers: Record<string, string> = {},
   method: 'GET' | 'HEAD' = 'GET',
@@ -69,7 +69,7 @@ export function call(
 export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };
 
 /** Stored events of beacons and clicks. */
-export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
+export async function storedEvents({ pool }: TestBase): Promise<StoredEvent[]> {
   const { rows } = await pool.query<StoredEvent>(
     'select session_id, offer_id, kind, suspicious from events ' +
       "where kind not in ('save', 'selection') order by at, kind",
@@ -80,7 +80,7 @@ export async function storedEvents({ pool }: TestApp): Promise<StoredEvent[]> {
 export const tokenOf = (url: string): string => new URL(url).searchParams.get('t') as string;
 
 /** A token like that of a shown offer, except for some claims. */
-export function mintLike({ deps }: TestApp, shownOffer: ShownOffer, change: Partial<TokenClaims>): string {
+export function mintLike({ deps }: TestBase, shownOffer: ShownOffer, change: Partial<TokenClaims>): string {
   const claims = deps.tokens.read(tokenOf(shownOffer.click_url)) as TokenClaims;
   return deps.tokens.mint({ ...claims, ...change });
 }
@@ -124,20 +124,4 @@ export async function startRelay(
       server.close();
     },
   };
-}
-
-/** Runs `use` with a listening app whose database has failed, which the app knows. */
-export async function withoutStore(databaseUrl: string, use: (cut: TestApp) => Promise<void>): Promise<void> {
-  const relay = await startRelay(databaseUrl);
-  const cut = await createTestApp({ databaseUrl: relay.url });
-  try {
-    await cut.app.listen({ port: 0, host: '127.0.0.1' });
-    relay.cut();
-    await expect.poll(() => cut.deps.dbHealth.isUp()).toBe(false);
-    await use(cut);
-  } finally {
-    relay.restore();
-    await cut.close();
-    relay.close();
-  }
 }

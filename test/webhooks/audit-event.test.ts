@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { sendAuditEvents } from '../../src/webhooks/audit-event.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTestModules, type TestModules } from '../support/test-modules.ts';
 import { createParts, until } from './dispatcher/support.ts';
 import { addManager, type Manager } from './endpoints/manager.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 const { hook, dispatcher, end } = createParts(() => t);
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
   await send();
 });
 afterEach(end);

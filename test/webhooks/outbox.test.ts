@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { createTestModules, type TestModules } from '../support/test-modules.ts';
 import { addEndpoint, createParts, deliveryOf, payloadOf, until } from './dispatcher/support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterEach(end);
 afterAll(() => t.close());

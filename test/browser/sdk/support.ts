@@ -59,7 +59,7 @@ export type Stage = {
 export async function startStage(): Promise<Stage> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const t = await createTestApp({ config: { publicUrl: url } });
+  const t = await createTestApp({ config: { publicUrl: url }, scripts: true });
   await t.app.listen({ port, host: '127.0.0.1' });
   const setups = new Map<string, PageSetup>();
   const shop = await listen((path, response) => servePage(setups, url, path, response));

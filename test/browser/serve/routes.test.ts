@@ -4,7 +4,7 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
 beforeAll(async () => {
-  t = await createTestApp({ config: { publicUrl: 'https://perks.example' } });
+  t = await createTestApp({ config: { publicUrl: 'https://perks.example' }, scripts: true });
 });
 afterAll(() => t.close());
 

@@ -16,7 +16,7 @@ let host: Server;
 let base: string;
 let origins: (string | undefined)[];
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementApp({ scripts: true });
   me = await t.caller(t.publisher.id);
   host = createServer(({ url, headers }, response) => {
     origins.push(headers.origin);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
-import type { TestApp } from '../../support/test-app.ts';
+import type { TestBase } from '../../support/test-modules.ts';
 
 /** A picture of noise-free stripes: left third red, middle green, right third blue. */
 export async function drawStripes(width: number, height: number): Promise<Buffer> {
@@ -20,7 +20,7 @@ export async function drawStripes(width: number, height: number): Promise<Buffer
  * @returns its path
  */
 export async function storePicture(
-  { pool }: TestApp,
+  { pool }: TestBase,
   bytes: Buffer,
   type: string,
   size = { width: 1, height: 1 },

@@ -8,7 +8,7 @@ import { createOutput } from '../../../src/command-line/output.ts';
 import { runCommandLine } from '../../../src/command-line/run-command-line.ts';
 import { commands } from '../../../src/commands.ts';
 import { runCommand } from '../../command-line/support.ts';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
+import { addCatalogue, type Caller, createManagementModules, type ManagementModules, type Reply } from './support.ts';
 
 type FileRow = Record<string, unknown>;
 type File = { perkwire_catalogue: number; publisher: FileRow } & Record<
@@ -18,11 +18,11 @@ type File = { perkwire_catalogue: number; publisher: FileRow } & Record<
 type Change = { change: string; kind: string; id: unknown; name: string; path: string; fields: FileRow[] };
 type Applied = { plan: string; changes: Change[]; counts: FileRow; warnings: unknown[] };
 
-let t: ManagementApp;
+let t: ManagementModules;
 let demo: Caller;
 let folder: string;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['catalog']);
   demo = await t.caller(t.publisher.id);
   folder = await mkdtemp(join(tmpdir(), 'perkwire-apply-'));
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readCatalogueFile } from '../../../src/catalog-admin/resources/catalogue/calls.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { runCommand } from '../../command-line/support.ts';
-import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
+import { type Caller, createManagementModules, type ManagementModules } from './support.ts';
 
 type FileRow = Record<string, unknown>;
 type File = { perkwire_catalogue: number; publisher: FileRow } & Record<
@@ -13,11 +13,11 @@ type File = { perkwire_catalogue: number; publisher: FileRow } & Record<
   FileRow[]
 >;
 
-let t: ManagementApp;
+let t: ManagementModules;
 let demo: Caller;
 let folder: string;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['catalog']);
   demo = await t.caller(t.publisher.id);
   folder = await mkdtemp(join(tmpdir(), 'perkwire-catalogue-'));
   const { rows } = await t.pool.query(

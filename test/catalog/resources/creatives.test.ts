@@ -2,14 +2,14 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { untilWaiting } from '../../support/locks.ts';
 import { drawStripes } from '../images/pictures.ts';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
+import { addCatalogue, type Caller, createManagementModules, type ManagementModules, type Reply } from './support.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 let offerId: number;
 let png: Buffer;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['catalog']);
   png = await drawStripes(60, 30);
 });
 afterAll(() => t?.close());

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { exchangeMicros, exchangeOn } from '../../../src/platform/exchange-rates.ts';
 import { dayOf } from '../../../src/platform/lib/time.ts';
-import { type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
+import { type Caller, createManagementModules, type ManagementModules, type Reply } from './support.ts';
 
-let t: ManagementApp;
+let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementApp();
+  t = await createManagementModules(['catalog']);
 });
 afterAll(() => t?.close());
 beforeEach(async () => {
@@ -54,7 +54,7 @@ test('rates are stored, listed by currency with the latest first, and replaced a
 });
 
 test('rates are served from memory as soon as the call has returned, in this and other processes', async () => {
-  const today = dayOf(Date.now());
+  const today = dayOf(t.deps.now());
   const dated = (valid_from: string, rate: number) => ({ currency: 'USD', rate, valid_from });
   await me.call('PUT', path, {
     base: 'EUR',

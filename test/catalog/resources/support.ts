@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { hashKey, type Permission } from '../../../src/platform/http/auth.ts';
-import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
+import type { TestApp, TestAppOptions } from '../../support/test-app.ts';
+import { createTestModules, type TestBase, type TestModulesOptions } from '../../support/test-modules.ts';
 
 export type Reply = {
   status: number;
@@ -24,18 +25,33 @@ const publisherPermissions: Permission[] = [
   ...['ads/offers', 'reports', 'configurations', 'offers/management', 'offers/approval', 'wallet'],
 ];
 
-export type ManagementApp = TestApp & {
+/** Callers of the management API. */
+type Callers = {
   /** Creates a key of a publisher, and returns calls with it. */
   caller: (publisherId: number, permissions?: readonly Permission[]) => Promise<Caller>;
   addPublisher: (name?: string) => Promise<number>;
   operator: Caller;
 };
 
+export type ManagementApp = TestApp & Callers;
+export type ManagementModules = TestBase & Callers;
+
 let addresses = 0;
 
+/** The whole application with callers. */
 export async function createManagementApp(options: TestAppOptions = {}): Promise<ManagementApp> {
-  const t = await createTestApp(options);
-  const caller: ManagementApp['caller'] = async (publisherId, permissions = publisherPermissions) => {
+  const { createTestApp } = await import('../../support/test-app.ts');
+  return withCallers(await createTestApp(options));
+}
+
+/** The named modules with callers. */
+export const createManagementModules = async (
+  names: readonly string[],
+  options: TestModulesOptions = {},
+): Promise<ManagementModules> => withCallers(await createTestModules(names, options));
+
+async function withCallers<App extends TestBase>(t: App): Promise<App & Callers> {
+  const caller: Callers['caller'] = async (publisherId, permissions = publisherPermissions) => {
     const key = `test_${randomBytes(12).toString('hex')}`;
     await t.pool.query(
       "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Test key', decode($2, 'hex'), $3)",
@@ -56,11 +72,11 @@ export async function createManagementApp(options: TestAppOptions = {}): Promise
 }
 
 const callWith =
-  (t: TestApp, key: string): Caller['call'] =>
+  ({ app }: TestBase, key: string): Caller['call'] =>
   async (method, path, body, headers = {}) => {
     addresses += 1;
     const isText = typeof body === 'string' || Buffer.isBuffer(body) || body instanceof Readable;
-    const answer = await t.app.inject({
+    const answer = await app.inject({
       method,
       url: `/manage/v1${path}`,
       headers: {

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { runCommand } from '../../command-line/support.ts';
 import { readCsv } from '../../support/read-csv.ts';
-import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from './support.ts';
+import { addCatalogue, type Caller, createManagementModules, type ManagementModules } from './support.ts';
 
-let app: ManagementApp;
+let app: ManagementModules;
 let own: Caller;
 let other: Caller;
 let offer = 0;
 let foreign = 0;
 beforeAll(async () => {
-  app = await createManagementApp();
+  app = await createManagementModules(['catalog']);
   own = await app.caller(await app.addPublisher());
   other = await app.caller(await app.addPublisher());
   offer = (await addCatalogue(own)).offer as number;

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { holdTable } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { withoutStore } from '../../tracking/journey.ts';
+import { startRelay } from '../../tracking/journey.ts';
 
 /** Fetch-offers over a socket: behaviour that depends on how a request arrives, and when it fails. */
 
@@ -178,6 +178,22 @@ test('a request counts once against the limit of its key', async () => {
     await limited.close();
   }
 });
+
+/** Runs `use` with a listening app whose database has failed, which the app knows. */
+async function withoutStore(databaseUrl: string, use: (cut: TestApp) => Promise<void>): Promise<void> {
+  const relay = await startRelay(databaseUrl);
+  const cut = await createTestApp({ databaseUrl: relay.url });
+  try {
+    await cut.app.listen({ port: 0, host: '127.0.0.1' });
+    relay.cut();
+    await expect.poll(() => cut.deps.dbHealth.isUp()).toBe(false);
+    await use(cut);
+  } finally {
+    relay.restore();
+    await cut.close();
+    relay.close();
+  }
+}
 
 test('a fetch without a database gets 503 with retry-after, and no session is written', async () => {
   await withoutStore(t.databaseUrl, async (cut) => {

@@ -12,7 +12,7 @@ import {
 
 let testApp: TestApp;
 beforeAll(async () => {
-  testApp = await createTestApp();
+  testApp = await createTestApp({ scripts: true });
 });
 afterAll(() => testApp?.close());
 afterEach(async () => {

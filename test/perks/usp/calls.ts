@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { TestApp } from '../../support/test-app.ts';
+import type { TestBase } from '../../support/test-modules.ts';
 
 export type UspResponse = {
   status: number;
@@ -26,7 +26,7 @@ export type Fetched = { id: string; offers: FetchedOffer[]; ids: [number, number
 type CallOptions = { body?: unknown; user?: string; key?: string };
 
 /** The USP calls of one app, as a client makes them. `user` is sent in the query. */
-export function uspCalls({ app }: TestApp) {
+export function uspCalls({ app }: TestBase) {
   async function call(
     method: 'GET' | 'POST' | 'PUT',
     path: string,
@@ -77,7 +77,7 @@ export type DeliveryRow = {
 };
 
 /** Deliveries queued for a session. */
-export async function deliveriesOf({ pool }: TestApp, sessionId: string): Promise<DeliveryRow[]> {
+export async function deliveriesOf({ pool }: TestBase, sessionId: string): Promise<DeliveryRow[]> {
   const { rows } = await pool.query<DeliveryRow>(
     `select d.id, d.status, d.dev, d.payload, d.endpoint_id, d.pub_user_id, q.delivery_id is not null as queued
      from deliveries d left join delivery_queue q on q.delivery_id = d.id and q.due_at <= now()
@@ -91,7 +91,7 @@ export async function deliveriesOf({ pool }: TestApp, sessionId: string): Promis
  * Creates an endpoint of the publisher for selections.
  * @returns its id
  */
-export async function addEndpoint({ pool, publisher }: TestApp): Promise<number> {
+export async function addEndpoint({ pool, publisher }: TestBase): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed)
      values ($1, 'usp.selection', 'https://shop.test/hook', 'POST', '\\x00') returning id`,
@@ -102,7 +102,7 @@ export async function addEndpoint({ pool, publisher }: TestApp): Promise<number>
 
 /** Inserts a session that no fetch could have created, such as one with many campaigns. */
 export async function insertSession(
-  { pool, publisher }: TestApp,
+  { pool, publisher }: TestBase,
   session: { id: string; offerIds: number[]; campaignIds: number[]; pubUserId: string | null; usp: boolean },
 ): Promise<void> {
   await pool.query(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { loadDemoCatalogue } from '../../../src/demo/catalogue.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
-import type { TestApp } from '../../support/test-app.ts';
+import type { TestBase } from '../../support/test-modules.ts';
 import { fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
 
 export type SaveableOffer = ShownOffer & { title: string; save_for_later_url: string | null; sessionId: string };
@@ -12,7 +12,7 @@ export const local = (url: string): string => url.replace('http://perks.test', '
 
 /** Offers of a new session of this user. */
 export async function showTo(
-  testApp: TestApp,
+  testApp: TestBase,
   pubUserId: string | null,
   body: Record<string, unknown> = {},
 ): Promise<SaveableOffer[]> {
@@ -24,7 +24,7 @@ export async function showTo(
 }
 
 export async function showOneTo(
-  testApp: TestApp,
+  testApp: TestBase,
   pubUserId: string,
   body: Record<string, unknown> = {},
 ): Promise<SaveableOffer> {
@@ -34,17 +34,20 @@ export async function showOneTo(
 export const saveUrlOf = (offer: ShownOffer): string =>
   `/wallet/v1/save.json?t=${new URL(offer.click_url).searchParams.get('t')}`;
 
-export const save = ({ app }: TestApp, offer: ShownOffer): Promise<LightMyRequestResponse> =>
+export const save = ({ app }: TestBase, offer: ShownOffer): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: saveUrlOf(offer) });
 
 /** Saves the first offer of a new session. @returns it and the path of the user's page */
-export async function saveOneFor(testApp: TestApp, pubUserId: string): Promise<{ offer: SaveableOffer; page: string }> {
+export async function saveOneFor(
+  testApp: TestBase,
+  pubUserId: string,
+): Promise<{ offer: SaveableOffer; page: string }> {
   const offer = await showOneTo(testApp, pubUserId);
   return { offer, page: local((await save(testApp, offer)).json().data.wallet_url) };
 }
 
 export const list = (
-  { app, publisher }: TestApp,
+  { app, publisher }: TestBase,
   pubUserId: string,
   key = publisher.key,
 ): Promise<LightMyRequestResponse> =>
@@ -53,7 +56,12 @@ export const list = (
     url: `/wallet/v1/offers.json?api_key=${key}&pub_user_id=${encodeURIComponent(pubUserId)}`,
   });
 
-export const remove = ({ app, publisher }: TestApp, offerId: number | string, pubUserId: string, key = publisher.key) =>
+export const remove = (
+  { app, publisher }: TestBase,
+  offerId: number | string,
+  pubUserId: string,
+  key = publisher.key,
+) =>
   app.inject({
     method: 'DELETE',
     url: `/wallet/v1/offers/${offerId}.json?api_key=${key}&pub_user_id=${encodeURIComponent(pubUserId)}`,
@@ -61,14 +69,14 @@ export const remove = ({ app, publisher }: TestApp, offerId: number | string, pu
 
 export async function storedItems({
   pool,
-}: TestApp): Promise<{ offer_id: number; pub_user_id: string; session_id: string }[]> {
+}: TestBase): Promise<{ offer_id: number; pub_user_id: string; session_id: string }[]> {
   return (
     await pool.query('select offer_id, pub_user_id, session_id::text from wallet_items order by saved_at, offer_id')
   ).rows;
 }
 
 /** A second publisher with the demo catalogue. */
-export async function addPublisher(testApp: TestApp): Promise<TestApp> {
+export async function addPublisher<App extends TestBase>(testApp: App): Promise<App> {
   const ids = { key: `other-${randomBytes(8).toString('hex')}`, sdkId: randomBytes(8).toString('hex') };
   const id = await transaction(testApp.pool, (executor) => loadDemoCatalogue(executor, ids));
   await testApp.deps.catalog.refresh();
@@ -76,7 +84,7 @@ export async function addPublisher(testApp: TestApp): Promise<TestApp> {
 }
 
 export const postForm = (
-  { app }: TestApp,
+  { app }: TestBase,
   path: string,
   fields: Record<string, string>,
 ): Promise<LightMyRequestResponse> =>

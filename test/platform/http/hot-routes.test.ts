@@ -17,7 +17,7 @@ import { createLogger } from '../../../src/platform/logger.ts';
 import { countRequests, createMetrics } from '../../../src/platform/metrics/metrics.ts';
 import { noTracing } from '../../../src/platform/tracing/tracing.ts';
 import { portOf, requestOver } from '../../support/request.ts';
-import { testConfig } from '../../support/test-app.ts';
+import { testConfig } from '../../support/test-config.ts';
 
 /** Echoes the request, or fails as requested. */
 const path = '/direct/path';

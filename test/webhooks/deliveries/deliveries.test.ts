@@ -4,17 +4,17 @@ import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findPage } from '../../../src/webhooks/deliveries/walk.ts';
 import { readFilter } from '../../../src/webhooks/delivery-filter.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 let manager: Manager;
 let foreign: Manager;
 let hook: Hook;
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
   await t.pool.query("select create_day_partitions((now() - interval '5 days')::date, now()::date)");
 });
 afterAll(() => t.close());

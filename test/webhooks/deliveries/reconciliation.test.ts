@@ -8,16 +8,16 @@ import { registerWebhookGauges } from '../../../src/webhooks/metrics.ts';
 import { redeliverOne } from '../../../src/webhooks/redelivery/requeue.ts';
 import { eraseNext } from '../../privacy/support.ts';
 import { untilWaiting } from '../../support/locks.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
 type Counts = { created: number; delivered: number; failed: number; held: number; pending: number; balanced: boolean };
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 let manager: Manager;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterAll(() => t.close());
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { startRelay } from '../../tracking/journey.ts';
 import {
   addEndpoint,
@@ -13,9 +13,9 @@ import {
   until,
 } from './support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterAll(() => t.close());
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { userAgent } from '../../../src/platform/version.ts';
 import type { Dispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
 import { createEndpointSecret } from '../../../src/webhooks/signature.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import {
   addEndpoint,
   attemptsOf,
@@ -17,12 +17,12 @@ import {
   until,
 } from './support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 let hook: Hook;
 let dispatcher: Dispatcher;
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterAll(() => t.close());
 beforeEach(async () => {

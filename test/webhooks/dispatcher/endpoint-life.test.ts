@@ -4,7 +4,7 @@ import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/f
 import { createHealthWatch, recordHealth } from '../../../src/webhooks/dispatcher/settle/health.ts';
 import type { Settlement } from '../../../src/webhooks/dispatcher/settle/settle.ts';
 import { createV1aKey } from '../../../src/webhooks/signature.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import {
   addEndpoint,
   createParts,
@@ -16,11 +16,11 @@ import {
   untilScanned,
 } from './support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterEach(end);
 afterAll(() => t.close());

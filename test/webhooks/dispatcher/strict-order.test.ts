@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eraseNext } from '../../privacy/support.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { addManager } from '../endpoints/manager.ts';
 import { createParts, deliveryOf, until, untilAttempted } from './support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterEach(end);
 afterAll(() => t.close());

@@ -7,7 +7,7 @@ import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/payload-link.ts';
 import { sealHeaders } from '../../../src/webhooks/signature.ts';
-import type { TestApp } from '../../support/test-app.ts';
+import type { Services, TestBase } from '../../support/test-modules.ts';
 import { bodyOf, httpReceiver } from './send/receivers.ts';
 
 /** A request as it arrived. `atMs` is from `performance.now()`. */
@@ -39,7 +39,10 @@ export type Parts = {
   end: () => Promise<void>;
 };
 
-export function createParts(t: () => TestApp): Parts {
+/** An application with the services of the module. */
+type WebhooksApp = TestBase & { deps: Services['webhooks'] };
+
+export function createParts(t: () => WebhooksApp): Parts {
   const parts: Ending[] = [];
   const kept = <Part extends Ending>(part: Part): Part => {
     parts.push(part);
@@ -55,11 +58,11 @@ export function createParts(t: () => TestApp): Parts {
   };
 }
 
-export const linksOf = ({ deps }: TestApp) =>
+export const linksOf = ({ deps }: TestBase) =>
   createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
 
 /** The dispatcher with the application's own parts, and no jitter. */
-export const startTestDispatcher = (t: TestApp, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
+export const startTestDispatcher = (t: WebhooksApp, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
   startDispatcher({
     ...t.deps,
     databaseUrl: t.databaseUrl,
@@ -88,7 +91,7 @@ export type TestEndpoint = { id: number; publisherId: number; secret: string };
 
 /** A new publisher with an endpoint. `columns` are set as SQL values, such as `{ deadline_ms: 1000 }`. */
 export async function addEndpoint(
-  { pool, deps }: TestApp,
+  { pool, deps }: TestBase,
   url: string,
   { method = 'POST', ...columns }: { method?: 'POST' | 'GET' } & Partial<EndpointColumns> = {},
 ): Promise<TestEndpoint> {
@@ -136,7 +139,7 @@ export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''):
 
 /** Creates a delivery to a publisher's endpoint, as the wrap of a session does. Returns its id. */
 export async function enqueueDelivery(
-  { pool }: TestApp,
+  { pool }: TestBase,
   endpoint: TestEndpoint,
   { payload = payloadOf(), dev = false }: { payload?: Buffer; dev?: boolean } = {},
 ): Promise<string> {
@@ -155,7 +158,7 @@ export async function enqueueDelivery(
 
 export type DeliveryRow = { status: string; attempts: number; queued: boolean; leased: boolean; finished: boolean };
 
-export async function deliveryOf({ pool }: TestApp, id: string): Promise<DeliveryRow> {
+export async function deliveryOf({ pool }: TestBase, id: string): Promise<DeliveryRow> {
   const { rows } = await pool.query<DeliveryRow>(
     `select status, d.attempts, q.delivery_id is not null as queued, q.lease_until is not null as leased,
       finished_at is not null as finished
@@ -181,7 +184,7 @@ export type AttemptRow = {
   wait_s: number | null;
 };
 
-export async function attemptsOf({ pool }: TestApp, id: string): Promise<AttemptRow[]> {
+export async function attemptsOf({ pool }: TestBase, id: string): Promise<AttemptRow[]> {
   const { rows } = await pool.query<AttemptRow>(
     `select *, extract(epoch from next_attempt_at - finished_at)::float as wait_s
     from delivery_attempts
@@ -193,7 +196,7 @@ export async function attemptsOf({ pool }: TestApp, id: string): Promise<Attempt
 }
 
 /** Waits until a delivery has this many finished attempts and is not leased. */
-export async function untilAttempted(t: TestApp, id: string, attempts: number): Promise<void> {
+export async function untilAttempted(t: TestBase, id: string, attempts: number): Promise<void> {
   await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, attempts);
 }
 
@@ -205,7 +208,7 @@ export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value):
  * Waits until dispatchers on the application's pool have scanned the queue this many times more: each poll scans both
  * lanes, and claims what it found before the next.
  */
-export async function untilScanned({ pool }: TestApp, times: number): Promise<void> {
+export async function untilScanned({ pool }: TestBase, times: number): Promise<void> {
   const query = vi.spyOn(pool, 'query');
   const scans = (): number =>
     (query.mock.calls as unknown[][]).filter(([statement]) => (statement as { name?: string }).name === 'scan_queue')
@@ -215,7 +218,7 @@ export async function untilScanned({ pool }: TestApp, times: number): Promise<vo
 }
 
 /** Waits until every connected worker has looked for dead ones this many times more. */
-export async function untilSwept({ pool }: TestApp, times: number): Promise<void> {
+export async function untilSwept({ pool }: TestBase, times: number): Promise<void> {
   const sweeps = new Map<number, Set<string>>();
   const fewest = async (): Promise<number> => {
     const { rows } = await pool.query<{ pid: number; begun: string }>(
@@ -230,7 +233,7 @@ export async function untilSwept({ pool }: TestApp, times: number): Promise<void
 }
 
 /** Lets the time of a delivery's next attempt come. */
-export async function makeDue({ pool }: TestApp, id: string): Promise<void> {
+export async function makeDue({ pool }: TestBase, id: string): Promise<void> {
   await pool.query('update delivery_queue set due_at = now() where delivery_id = $1', [id]);
   await pool.query('notify perkwire_outbox');
 }

@@ -4,20 +4,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { closedPort } from '../dispatcher/send/receivers.ts';
 import { type Hook, startHook } from '../dispatcher/support.ts';
 
 const path = '/manage/v1/webhook-endpoints/usp.selection';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 let nowMs = Date.now();
 let hook: Hook;
 let key: string;
 let publisherId: number;
 
 beforeAll(async () => {
-  t = await createTestApp({ now: () => nowMs });
+  t = await createTestModules(['webhooks'], { now: () => nowMs });
 });
 afterAll(() => t.close());
 beforeEach(async () => {
@@ -174,7 +174,10 @@ describe('PUT', () => {
   });
 
   test('400: http, unless the operator allows it', async () => {
-    const strict = await createTestApp({ databaseUrl: t.databaseUrl, config: { webhookAllowHttp: false } });
+    const strict = await createTestModules(['webhooks'], {
+      databaseUrl: t.databaseUrl,
+      config: { webhookAllowHttp: false },
+    });
     const answer = await strict.app.inject({ method: 'PUT', url: `${path}?api_key=${key}`, payload: settings() });
     expect(answer.statusCode).toBe(400);
     expect(answer.json().error.code).toBe('invalid_endpoint');
@@ -182,7 +185,10 @@ describe('PUT', () => {
   });
 
   test('400: a name of the local network, unless the operator has opened nets that it may lead to', async () => {
-    const closed = await createTestApp({ databaseUrl: t.databaseUrl, config: { webhookAllowNets: [] } });
+    const closed = await createTestModules(['webhooks'], {
+      databaseUrl: t.databaseUrl,
+      config: { webhookAllowNets: [] },
+    });
     for (const host of ['localhost', 'db', 'shop.local', 'a.localhost', 'metadata.google.internal', 'localhost.']) {
       const payload = { ...settings(), url: `https://${host}/hook` };
       const answer = await closed.app.inject({ method: 'PUT', url: `${path}?api_key=${key}`, payload });
@@ -348,7 +354,7 @@ describe('Test Endpoint', () => {
     expect(refused.statusCode).toBe(429);
     expect(refused.headers['retry-after']).toBe('6');
     expect(hook.taken).toHaveLength(10);
-    const elsewhere = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
+    const elsewhere = await createTestModules(['webhooks'], { databaseUrl: t.databaseUrl, now: () => nowMs });
     const there = {
       method: 'POST',
       url: `${path}/test`,

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
-import type { TestApp } from '../../support/test-app.ts';
+import type { TestBase } from '../../support/test-modules.ts';
 
 /** A publisher of its own with a key that may configure. */
 export type Manager = {
@@ -29,7 +29,7 @@ type Given = {
   nowMs: number;
 };
 
-export async function addManager(t: TestApp): Promise<Manager> {
+export async function addManager(t: TestBase): Promise<Manager> {
   const key = randomBytes(8).toString('hex');
   const { rows } = await t.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id) values ('Test', $1) returning id",

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handOut } from '../../../src/webhooks/listen/hand-out.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 let me: Manager;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
   me = await addManager(t);
 });
 afterAll(() => t.close());

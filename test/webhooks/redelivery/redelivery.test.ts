@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
 import { startTestJobs } from '../../support/jobs.ts';
-import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import {
   attemptsOf,
   deliveryOf,
@@ -15,14 +15,14 @@ import {
 } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 let manager: Manager;
 let foreign: Manager;
 let hook: Hook;
 let status = 200;
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterAll(() => t.close());
 beforeEach(async () => {

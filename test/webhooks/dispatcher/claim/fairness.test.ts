@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Standing } from '../../../../src/webhooks/dispatcher/claim/claimed.ts';
 import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/limits.ts';
-import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
 import { addEndpoint, createParts, enqueueDelivery, until, untilScanned } from '../support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 const { hook, dispatcher, end } = createParts(() => t);
 
 /** Without polls, only notifications and the end of calls start others. */
 const neverMs = 3_600_000;
 
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterEach(end);
 afterAll(() => t.close());

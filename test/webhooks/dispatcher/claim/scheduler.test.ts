@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { scanQueue } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
 import { createScheduler } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
-import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
 import { addEndpoint, enqueueDelivery, type TestEndpoint } from '../support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterEach(() => t.pool.query('delete from dispatcher_workers; delete from delivery_queue'));
 afterAll(() => t.close());

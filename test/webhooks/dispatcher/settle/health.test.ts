@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHealthWatch, recordHealth } from '../../../../src/webhooks/dispatcher/settle/health.ts';
 import type { Settlement } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
-import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
 import { addEndpoint } from '../support.ts';
 
-let t: TestApp;
+let t: TestModules<'webhooks'>;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestModules(['webhooks']);
 });
 afterAll(() => t.close());
 
