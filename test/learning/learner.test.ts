@@ -38,13 +38,14 @@ const clickSql = `insert into events (day, session_id, offer_id, kind, publisher
   select day, session_id, offer_id, 'click', publisher_id, campaign_id, position, at + interval '3 seconds'
   from events where session_id = $1 and position = $2`;
 
-/** Fetches offers; some are seen, and some of these clicked. */
+let users = 0;
+/** Fetches offers of new users; some are seen, and some of these clicked. */
 async function visit(rounds: number): Promise<void> {
   for (let at = 0; at < rounds; at++) {
     const answer = await t.app.inject({
       method: 'POST',
       url: '/native/v4/offers.json?api_key=demo-key',
-      payload: { placement: 'checkout', plan: ['gold', 'free'][at % 2], pub_user_id: `user ${Math.random()}` },
+      payload: { placement: 'checkout', plan: ['gold', 'free'][at % 2], pub_user_id: `user ${++users}` },
     });
     const { session_id, offers } = answer.json().data as { session_id: string; offers: { pixel: string }[] };
     for (const { pixel } of offers) await call(t, pixel);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Stage, serveAdvertisers, startStage } from './support.ts';
 
 let stage: Stage;
+let users = 0;
 beforeAll(async () => {
   stage = await startStage();
 });
@@ -35,7 +36,7 @@ async function openEmbed(app: string, answer?: object) {
   await serveAdvertisers(context);
   await context.addInitScript(`window.told = []; ${app}`);
   const page = await context.newPage();
-  const query = `accountId=${stage.t.publisher.sdkId}&placement=order-status&close=1&pub_user_id=${Math.random()}`;
+  const query = `accountId=${stage.t.publisher.sdkId}&placement=order-status&close=1&pub_user_id=host-${++users}`;
   await page.goto(`${stage.url}/embed.html?${query}`);
   return { page, told: () => page.evaluate('told') as Promise<string[]> };
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Stage, serveAdvertisers, startStage } from './support.ts';
 
 let stage: Stage;
+let users = 0;
 beforeAll(async () => {
   stage = await startStage();
 });
@@ -58,7 +59,7 @@ describe('launcher.native.min.js with launcher.impl.js', () => {
 <button id="load" onclick="Adpx.load()">Load</button><button id="show" onclick="Adpx.show()">Show</button>
 <script>window.seen = []; window.AdpxConfig = { accountId: '${stage.t.publisher.sdkId}', ${config}
   callback: (event, payload) => seen.push({ event, payload }) };
-window.AdpxUser = { placement: 'order-status', pub_user_id: 'native-${Math.random()}' };</script>
+window.AdpxUser = { placement: 'order-status', pub_user_id: 'native-${++users}' };</script>
 <script src="%%HOST%%${impl}"></script><script src="%%HOST%%/launcher.native.min.js"></script></body>`;
 
   test.each(['/launcher.impl.js', '/sdk/launcher.impl.js'])(
