@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { untilWaiting } from '../support/locks.ts';
+import { ensureBuilt } from '../support/resources.ts';
 import { processSecrets } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -12,7 +13,7 @@ let t: TestApp;
 let holder: pg.PoolClient;
 const started: ChildProcess[] = [];
 beforeAll(async () => {
-  t = await createTestApp();
+  [t] = await Promise.all([createTestApp(), ensureBuilt()]);
   holder = await t.pool.connect();
   await holder.query('set idle_in_transaction_session_timeout = 0');
   await holder.query('begin');
@@ -27,9 +28,9 @@ afterAll(async () => {
   await t?.close();
 });
 
-/** Runs a command in a process of its own. `ended`: its exit code and signal. */
+/** Runs a built command in a process of its own. `ended`: its exit code and signal. */
 function start(line: string, env: Record<string, string>) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/perkwire.ts', ...line.split(' ')], {
+  const child = spawn(process.execPath, ['dist/perkwire.js', ...line.split(' ')], {
     env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://127.0.0.1:9', ...env },
     stdio: ['pipe', 'ignore', 'pipe'],
   });

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { ensureBuilt } from '../support/resources.ts';
 
 let t: ManagementApp;
 let folder: string;
 beforeAll(async () => {
-  t = await createManagementApp();
+  [t] = await Promise.all([createManagementApp(), ensureBuilt()]);
   await t.app.listen({ port: 0, host: '127.0.0.1' });
   folder = await mkdtemp(join(tmpdir(), 'perkwire-guide-'));
 });
@@ -19,16 +20,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const perkwire = fileURLToPath(new URL('../../src/perkwire.ts', import.meta.url));
+const perkwire = fileURLToPath(new URL('../../dist/perkwire.js', import.meta.url));
 
-test('the commands of the guide work when pasted one after another', async () => {
+// Each command starts a process.
+test('the commands of the guide work when pasted one after another', { timeout: 240_000 }, async () => {
   const guide = await readFile(new URL('../../docs/guides/management-api.md', import.meta.url), 'utf8');
   const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text as string);
   const { port } = t.app.server.address() as AddressInfo;
   const commands = blocks
     .join('echo\n')
     .replace('http://localhost:8080', `http://127.0.0.1:${port}`)
-    .replaceAll('npm run perkwire --', `${process.execPath} --import ${import.meta.resolve('tsx')} ${perkwire}`)
+    .replaceAll('npm run perkwire --', `${process.execPath} ${perkwire}`)
     .replaceAll('demo-operator-key', t.operator.key);
   const { code, out } = await new Promise<{ code: number; out: string }>((resolve) => {
     execFile('bash', ['-eu', '-c', commands], { cwd: folder }, (err, stdout) =>
