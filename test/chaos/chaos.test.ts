@@ -7,6 +7,8 @@ const size = { wraps: 300, endpoints: 12 };
 describe('kill -9 of API, workers and PostgreSQL under load', () => {
   test.each([7, 20])(
     'every committed wrap arrives, nothing else does, and no more is sent again than was in flight: seed %i',
+    // It kills and restarts processes and PostgreSQL under load.
+    { timeout: 600_000 },
     async (seed) => {
       const { ok, ...found } = await killRun(seed, size);
       expect(found.kills.length).toBeGreaterThanOrEqual(3);

@@ -112,7 +112,10 @@ test('a client generated from the description compiles, and does the main job up
 /** Their examples cannot be signed: a secret is shown once. */
 const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed', 'reportCouponCancelled']);
 
-test('every operation, called with its example and with ids that exist, answers as documented', async () => {
+// All operations are called.
+test('every operation, called with its example and with ids that exist, answers as documented', {
+  timeout: 120_000,
+}, async () => {
   // On a slow machine the lease of the listener's delivery ends before the examples come to its answer.
   await demo.t.pool.query(
     `update delivery_queue set lease_until = now() + interval '1 hour'

@@ -99,7 +99,10 @@ const trigger = async (): Promise<string> => {
 
 const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
 
-test('from two tarballs: listens, verifies, breaks the server, is told, repairs it, retries', async () => {
+// Packages are built and installed.
+test('from two tarballs: listens, verifies, breaks the server, is told, repairs it, retries', {
+  timeout: 240_000,
+}, async () => {
   const { verifyWebhook } = await installed.importClient();
   const listening = await listen(hook.url);
   const alerts = await listen(`${hook.url}/alerts`, '--events', 'endpoint.failing');

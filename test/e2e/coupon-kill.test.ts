@@ -5,7 +5,10 @@ import { clonePool } from '../support/database.ts';
 /** Fewer wraps than `npm run chaos -- --scenario perks`, and the same kill -9. */
 const size = { kills: 3, parallel: 16 };
 
-test(`no kill -9 of two processes, ${size.kills} times, loses a code, gives one twice, or loses a mail`, async () => {
+// Processes are killed and restarted under load.
+test(`no kill -9 of two processes, ${size.kills} times, loses a code, gives one twice, or loses a mail`, {
+  timeout: 240_000,
+}, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   const { ok, ...found } = await perkRun(5, { ...size, databaseUrl, pool });
   await close();

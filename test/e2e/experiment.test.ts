@@ -18,7 +18,10 @@ type Check = { is_wrong: boolean };
 const users = 1200;
 const atOnce = 12;
 
-test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', async () => {
+// Thousands of requests to built processes.
+test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', {
+  timeout: 240_000,
+}, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   onTestFinished(close);
   const [first, other] = await Promise.all([startServerProcess({ databaseUrl }), startServerProcess({ databaseUrl })]);

@@ -28,7 +28,8 @@ const longestRunMs = 300;
 const awayPauseMs = 100;
 
 describe('a kill -9 loses nothing that was answered', () => {
-  test(`beacons and wraps under way, ${kills} times`, async () => {
+  // It kills and restarts processes six times under load.
+  test(`beacons and wraps under way, ${kills} times`, { timeout: 600_000 }, async () => {
     const draw = createRandom(11);
     const { url: databaseUrl, pool, close } = await clonePool(2);
     const port = await freePort();

@@ -5,7 +5,10 @@ import { clonePool } from '../support/database.ts';
 /** Fewer changes than `npm run chaos -- --scenario memberships`, and the same kill -9. */
 const size = { kills: 3, parallel: 32 };
 
-test(`memberships after ${size.kills} kill -9 of two processes are what was acknowledged`, async () => {
+// Processes are killed and restarted under load.
+test(`memberships after ${size.kills} kill -9 of two processes are what was acknowledged`, {
+  timeout: 240_000,
+}, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   const { ok, ...found } = await membershipRun(31, { ...size, databaseUrl, pool });
   await close();

@@ -17,7 +17,8 @@ const isOpen = (port: number): Promise<boolean> =>
     socket.once('connect', answer(true)).once('error', answer(false));
   });
 
-test('a kill of `npm start` ends the server and its database', async () => {
+// A server with its own database is started three times.
+test('a kill of `npm start` ends the server and its database', { timeout: 120_000 }, async () => {
   await ensureBuilt();
   const folder = await databaseFolder('perkwire-npm-start-');
   const port = await freePort();

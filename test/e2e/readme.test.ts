@@ -36,7 +36,10 @@ async function stopServer(child: ChildProcess, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
 }
 
-test('the README starts a server; its curl commands end with a signed webhook, after a kill too', async () => {
+// The package is built, and the server started twice.
+test('the README starts a server; its curl commands end with a signed webhook, after a kill too', {
+  timeout: 180_000,
+}, async () => {
   await ensureBuilt();
   const readme = await readFile('README.md', 'utf8');
   expect(readme).toContain('npm ci && npm start');

@@ -15,7 +15,10 @@ afterAll(() => hook.close());
 /** Four slices of the job. */
 const total = 2000;
 
-test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', async () => {
+// Thousands of deliveries are sent, and the lease of a dead worker must end.
+test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', {
+  timeout: 300_000,
+}, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(3);
   const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
   const { rows } = await pool.query<{ id: number }>('select id from publishers order by id limit 1');

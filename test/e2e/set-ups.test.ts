@@ -17,6 +17,8 @@ if (!hasNats) console.warn('The set-up with an event log is left out: apt-get in
 describe.each(setUps)('the same in every set-up: $name', (setUp) => {
   test.skipIf(setUp.eventLog && !hasNats)(
     'caps and budgets to the last impression, repeats once, decisions again, webhooks once, reports as by hand',
+    // A day of traffic on built processes.
+    { timeout: 300_000 },
     async () => {
       const { url, pool, close } = await clonePool(1);
       const hook = await startHook();

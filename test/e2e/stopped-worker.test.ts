@@ -28,7 +28,10 @@ afterAll(async () => {
   await t.close();
 });
 
-test('a worker stopped past its lease changes no row: another has finished its delivery', async () => {
+// A lease must end.
+test('a worker stopped past its lease changes no row: another has finished its delivery', {
+  timeout: 180_000,
+}, async () => {
   const waiting: (() => void)[] = [];
   const hook = await startHook((response, _taken, count) => {
     if (count === 1) waiting.push(() => response.writeHead(410).end());

@@ -89,7 +89,10 @@ test('a failing learner is reported, and continues with fewer rows at a time unt
   expect(await health()).toEqual([200, 'ok']);
 });
 
-test('rows that take longer to read than a transaction may stay open are learned nevertheless', async () => {
+// The learner must run into its time limit first.
+test('rows that take longer to read than a transaction may stay open are learned nevertheless', {
+  timeout: 180_000,
+}, async () => {
   await visit();
   const { current } = t.deps.catalog;
   let isSlow = true;

@@ -92,7 +92,10 @@ async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
 }
 
 describe('a stored decision', () => {
-  test('is identical when it is made again: 1,000 of all kinds, with many versions of the model', async () => {
+  // 1,000 decisions, each made and repeated.
+  test('is identical when it is made again: 1,000 of all kinds, with many versions of the model', {
+    timeout: 240_000,
+  }, async () => {
     for (const key of ['vip', 'lapsed']) {
       const payload = { key, name: key };
       const response = await t.app.inject({ method: 'POST', url: '/manage/v1/audiences?api_key=demo-key', payload });

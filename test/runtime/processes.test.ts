@@ -46,7 +46,10 @@ async function countedRequests({ url }: ServerProcess): Promise<number> {
   );
 }
 
-test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIGTERM ends all', async () => {
+// Processes are started and replaced a dozen times.
+test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIGTERM ends all', {
+  timeout: 300_000,
+}, async () => {
   const env = { PROCESSES: '2', METRICS_TOKEN: metricsToken, LOG_LEVEL: 'fatal' };
   const running = await startServerProcess({ databaseUrl: database.url, env });
   server = running;

@@ -154,7 +154,10 @@ test('a dev session that an erasure has locked does not delay retention, and is 
   expect(await remainingIds()).toEqual([]);
 });
 
-test('over 100 days partitions come and go, reports stay, and no data of an erased user remains', async () => {
+// 100 days are gone through.
+test('over 100 days partitions come and go, reports stay, and no data of an erased user remains', {
+  timeout: 120_000,
+}, async () => {
   const sim = await createTimedApp();
   const { clock, pool } = sim;
   try {

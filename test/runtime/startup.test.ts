@@ -169,7 +169,10 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
   await once(child, 'exit');
 }
 
-test('a waiting start logs its reason: a database that does not answer, or the lock of the migrations', async () => {
+// Starts wait for their retries.
+test('a waiting start logs its reason: a database that does not answer, or the lock of the migrations', {
+  timeout: 120_000,
+}, async () => {
   const silent = createServer();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as { port: number };
@@ -211,7 +214,8 @@ test('a process whose port is in use ends with code 1, and no worker was registe
   await clone.drop();
 });
 
-test('a start waits for a database whose connections break at any statement', async () => {
+// Each statement of a start fails once.
+test('a start waits for a database whose connections break at any statement', { timeout: 120_000 }, async () => {
   const clone = await cloneDatabase();
   /** Number of broken connections, by application. */
   const broken: Record<string, number> = {};

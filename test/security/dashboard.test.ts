@@ -86,7 +86,8 @@ test('a form without its CSRF token, or from an analyst, answers 403', async () 
   }
 });
 
-test('no input in forms and URLs makes a page fail or becomes markup', async () => {
+// Every page is fuzzed.
+test('no input in forms and URLs makes a page fail or becomes markup', { timeout: 240_000 }, async () => {
   const text = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
     fc.string({ unit: 'binary', maxLength: 40 }),

@@ -11,7 +11,7 @@ const runs = Number(process.env.FUZZ_RUNS ?? 6);
 let t: TestApp;
 let operator: TestUser;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestApp({ scripts: true });
   operator = await signInAs(t, 'operator');
   await operator.post('/dashboard/p/1/settings/sequence-rules', {
     effect: 'deny',
@@ -79,7 +79,8 @@ const isPage = ({ path }: { path: string }): boolean =>
   /^\/(dashboard|wallet|offerwall|privacy|demo)/.test(path) && !path.includes('*') && !path.endsWith('/stream');
 
 describe('pages never answer 5xx, whatever the input', () => {
-  test('URLs', async () => {
+  // Every page is fuzzed.
+  test('URLs', { timeout: 120_000 }, async () => {
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))
       await fc.assert(
         fc.asyncProperty(fill(path), query, async (url, search) => {
@@ -90,7 +91,8 @@ describe('pages never answer 5xx, whatever the input', () => {
       );
   });
 
-  test('forms', async () => {
+  // Every form is fuzzed.
+  test('forms', { timeout: 120_000 }, async () => {
     const names = new Set<string>();
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {
       const page = await operator.get(

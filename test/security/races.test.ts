@@ -80,7 +80,10 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
   return statuses;
 }
 
-test('concurrent calls, rollups and erasures never deadlock, and nothing of erased users is left', async () => {
+// Hundreds of concurrent calls.
+test('concurrent calls, rollups and erasures never deadlock, and nothing of erased users is left', {
+  timeout: 120_000,
+}, async () => {
   const clone = await cloneDatabase();
   const first = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });
   const second = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });

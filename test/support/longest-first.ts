@@ -1,44 +1,54 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The names of the files that take longest, longest first: begun last, one of them would run alone at the end. */
+/** Files that take longest, longest first: a file that starts last runs alone at the end. */
 const longest = [
-  'walk',
-  'chaos',
-  'kill',
-  'set-ups',
-  'clients',
-  'processes',
-  'replay-kill',
-  'appearance',
-  'command-line',
-  'sign-in',
-  'host',
-  'readme',
-  're-decide',
-  'units',
-  'retention',
-  'pacing',
-  'startup',
-  'embedded',
-  'time-zones',
-  'usp',
-  'races',
-  'exact',
-  'stopped-worker',
-  'creatives',
-  'wall',
-  'page-fuzz',
-  'pool',
-  'activity',
-  'health',
-  'ranking',
+  'chaos/chaos',
+  'dashboard/walk',
+  'e2e/set-ups',
+  'security/event-loop',
+  'demo/reference-pages',
+  'e2e/kill',
+  'runtime/processes',
+  'e2e/replay-kill',
+  'upgrades/upgrade',
+  'browser/sdk/pages',
+  'reports/rollup/time-zones',
+  'browser/sdk/clients',
+  'learning/disturbed',
+  'offers/re-decide',
+  'browser/sdk/appearance',
+  'command-line/stopped',
+  'e2e/command-line',
+  'e2e/coupon-kill',
+  'browser/sdk/host',
+  'browser/sdk/consent',
+  'runtime/startup',
+  'accounts/authorisation',
+  'dashboard/forms',
+  'demo/walk',
+  'privacy/pages/desk',
+  'experiments/pages',
+  'demo/crawl',
+  'e2e/experiment',
+  'e2e/membership-kill',
+  'browser/sdk/units',
+  'platform/lib/time-zone',
+  'platform/http/idle-connections',
+  'runtime/retention',
+  'messages/pages/messages',
+  'browser/sdk/methods',
+  'reports/rollup/exact',
+  'event-log/event-log',
+  'accounts/sign-in',
+  'embedded/embedded',
+  'e2e/readme',
 ];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {
-      const found = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
-      return found < 0 ? longest.length : found;
+      const place = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return place < 0 ? longest.length : place;
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
   }

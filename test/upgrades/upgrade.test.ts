@@ -105,7 +105,10 @@ describe('a filled database of the build before the baseline', () => {
     expect(await applied()).toEqual(replaced);
   });
 
-  test('is upgraded with kills halfway, taken back and forward again, loses nothing, and serves offers', async () => {
+  // All migrations run several times.
+  test('is upgraded with kills halfway, taken back and forward again, loses nothing, and serves offers', {
+    timeout: 240_000,
+  }, async () => {
     const content = await contentOfUsers();
 
     // 1. Killed as it adopts the baseline, before a migration in the middle, and at the commit of the last one.

@@ -111,7 +111,8 @@ test('every kind of an export has its text on the desk', () => {
   expect(Object.keys(demo.t.contributions.userData.exports).sort()).toEqual(Object.keys(kindTexts).sort());
 });
 
-test('the command line finds, exports, erases and lists as the desk does', async () => {
+// A command looks for the end of an erasure only every few seconds.
+test('the command line finds, exports, erases and lists as the desk does', { timeout: 120_000 }, async () => {
   await show('by command');
   const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
   const person = ['--user', 'by command'];

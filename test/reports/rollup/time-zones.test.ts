@@ -271,7 +271,8 @@ function overDays(byDay: Expected, [from, to]: Range): Expected {
   return sums;
 }
 
-test('any report of any activity equals counting one by one', async () => {
+// Hundreds of reports are generated and counted.
+test('any report of any activity equals counting one by one', { timeout: 240_000 }, async () => {
   const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
   let round = 0;
   await fc.assert(
