@@ -229,7 +229,7 @@ describe('the first picture of a new offer', () => {
     await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: false });
     const id = await idOf();
     expect(sent.headers.location).toBe(`/dashboard/p/${t.publisher.id}/drafts/${id}`);
-    const live_at = new Date(Date.now() + 3_600_000).toISOString();
+    const live_at = new Date(t.deps.now() + 3_600_000).toISOString();
     expect((await call('POST', `drafts/${id}/approve`, { live_at })).body.data).toMatchObject({
       state: 'scheduled',
       has_picture: true,
@@ -262,7 +262,7 @@ describe('the first picture of a new offer', () => {
     await newOffer();
     const id = await idOf();
     await call('POST', `drafts/${id}/refuse`, { reason: 'Too dark.' });
-    await deleteOldDrafts(t.pool, Date.now() + 31 * 86_400_000);
+    await deleteOldDrafts(t.pool, t.deps.now() + 31 * 86_400_000);
     await call('POST', `drafts/${id}/undo`);
     expect(await call('POST', `drafts/${id}/approve`, {})).toMatchObject({ status: 409 });
     expect((await admin.get(`/dashboard/p/${t.publisher.id}/drafts/${id}/picture`)).statusCode).toBe(404);

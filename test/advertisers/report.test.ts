@@ -59,7 +59,7 @@ test('has the sums of its campaigns at every publisher that shows them, by campa
   const byPublisher = (await report('?by=publisher')).body.data.rows;
   expect(sumsOf(byPublisher)).toEqual(expect.arrayContaining([['Carrier', 20, 2.5]]));
   expect(byPublisher).toHaveLength(2);
-  const yesterday = dayOf(Date.now() - 86_400_000);
+  const yesterday = dayOf(t.deps.now() - 86_400_000);
   expect((await report(`?by=date&from=${dayOf(0)}&to=${yesterday}`)).status).toBe(400);
   const byDay = (await report('?by=date')).body.data.rows;
   expect(byDay.reduce((sum: number, row: { impressions: number }) => sum + row.impressions, 0)).toBe(1020);

@@ -121,7 +121,7 @@ test('an answer with an unknown key, without a key, or with a value of another t
 test('the types describe every webhook exactly', async () => {
   const publisher = [...t.deps.catalog.current().publishers.values()][0] as Publisher;
   const claims = [uspSelection, offerSaved, offerRemoved, conversionEvent].map(({ name, sample }) => {
-    const bytes = sample({ publisher, publicUrl: 'https://offers.example', nowMs: Date.now() });
+    const bytes = sample({ publisher, publicUrl: 'https://offers.example', nowMs: t.deps.now() });
     return { type: `WebhookPayloads['${name}']`, values: [JSON.parse(bytes.toString())] };
   });
   expect(await typeErrors(claims)).toEqual([]);

@@ -11,7 +11,7 @@ beforeAll(async () => {
   t = await createTestApp({ demo: true });
   const { pool, secretBox } = t.deps;
   const receiverUrl = 'http://127.0.0.1:9/demo/receiver';
-  await openDemo(pool, secretBox, { publisherId: t.publisher.id, receiverUrl, nowMs: Date.now() });
+  await openDemo(pool, secretBox, { publisherId: t.publisher.id, receiverUrl, nowMs: t.deps.now() });
   await t.deps.catalog.refresh();
   await writeHistory(t.deps);
   base = await t.app.listen({ port: 0, host: '127.0.0.1' });
@@ -105,6 +105,6 @@ test('what reading the reference of earlier versions made is removed at the next
     await call('/webhook-endpoints', endpoint);
   }
   expect(await living()).toHaveLength((before?.length ?? 0) + 4);
-  await removeLeftovers(t.pool, Date.now());
+  await removeLeftovers(t.pool, t.deps.now());
   expect(await living()).toEqual(before);
 });

@@ -90,7 +90,7 @@ test('of two that touch the same setting at one placement, the second does not s
 });
 
 test('one that will start by itself is in the way of another', async () => {
-  const start_at = new Date(Date.now() + 86_400_000).toISOString();
+  const start_at = new Date(t.deps.now() + 86_400_000).toISOString();
   expect((await api.manage('POST', '', { key: 'later', arms: [arm('a', 0.5, more)], start_at })).body.data.state).toBe(
     'scheduled',
   );

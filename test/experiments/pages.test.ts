@@ -117,7 +117,7 @@ test('a report shows its interval day by day, and segments with what many looks 
     from generate_series(1, 900) n`,
     [rows[0].id],
   );
-  for (const ago of [2, 1]) await recordPoints(t.pool, Date.now() - ago * 86_400_000);
+  for (const ago of [2, 1]) await recordPoints(t.pool, t.deps.now() - ago * 86_400_000);
   const page = await open('analyst', '/experiments/read');
   await page.getByText('Variant b compared with control: revenue per 1,000 sessions').waitFor();
   await page.locator('[data-chart] canvas').waitFor();

@@ -138,7 +138,7 @@ test('outcomes before the assignment do not count', async () => {
     name: 'order',
     value: 5,
     id: 'early-1',
-    at: new Date(Date.now() - 60_000).toISOString(),
+    at: new Date(t.deps.now() - 60_000).toISOString(),
   });
   await api.start({ key: 'early', arms: [arm('b', 1)] });
   await api.fetch({ pub_user_id: 'early' });

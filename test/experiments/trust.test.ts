@@ -108,7 +108,7 @@ test('an outcome that is told late counts for the version that ran then, each cu
   await collectAll(t);
   await t.pool.query("update experiment_units set first_at = now() - interval '1 day'");
   await api.manage('PATCH', '/trust', { arms: [arm('b', 0.9), arm('c', 0.1)] });
-  const at = new Date(Date.now() - 3_600_000).toISOString();
+  const at = new Date(t.deps.now() - 3_600_000).toISOString();
   await outcome('euro', { at, value: 20, currency: 'EUR' });
   await outcome('dollar', { at, value: 30, currency: 'USD' });
   await outcome('none', { at });
@@ -156,7 +156,7 @@ test('what an earlier version did to a user is not taken for history in a later 
 test('outcomes of the fortnight before are history, each currency by itself, and no outcomes', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
   const early = (id: string, days: number, fields: object) =>
-    outcome(id, { pub_user_id: 'early', at: new Date(Date.now() - days * dayMs).toISOString(), ...fields });
+    outcome(id, { pub_user_id: 'early', at: new Date(t.deps.now() - days * dayMs).toISOString(), ...fields });
   await early('yesterday', 1, { value: 20, currency: 'EUR' });
   await early('before', 2, { value: 5, currency: 'EUR' });
   await early('another', 2, { value: 7 });

@@ -665,7 +665,7 @@ describe('settings', () => {
     const payload = () => Buffer.from('{"body":{"selected":1,"note":"it\'s"}}');
     const event = { publisherId: t.publisher.id, event: 'usp.selection', sessionId: null, pubUserId: null, dev: false };
     const made2 = await transaction(t.pool, (executor) =>
-      enqueue(executor, [{ ...event, payload, nowMs: Date.now() }]),
+      enqueue(executor, [{ ...event, payload, nowMs: t.deps.now() }]),
     );
     const { rows } = await t.pool.query('select id from deliveries where id = any($1) and endpoint_id = $2', [
       made2,

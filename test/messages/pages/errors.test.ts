@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 
 const add = (state: string, error: string | null, keepUntil: Date | null = null) => {
-  const id = newUuid7(Date.now());
+  const id = newUuid7(t.deps.now());
   return t.pool.query(
     `insert into perk_messages (id, publisher_id, session_id, user_key, state, error, created_at, keep_until)
     values ($1, $2, $1, gen_random_uuid(), $3, $4, $5, $6)`,
@@ -37,7 +37,7 @@ test('the list of mails says in the language of the reader why one failed', asyn
   for (const error of errors) await add('failed', storedProblem(error));
   await add('failed', 'a text of an earlier release');
   await add('unconfirmed', null, new Date(0));
-  await removeOldContents(t.pool, Date.now());
+  await removeOldContents(t.pool, t.deps.now());
   const admin = await signInAs(t, 'admin');
   const page = `/dashboard/p/${t.publisher.id}/settings/perk-messages`;
   const english = (await admin.get(page)).body;

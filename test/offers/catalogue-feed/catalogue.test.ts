@@ -171,7 +171,7 @@ test('leaves out offers whose campaign is over or has not started', async () => 
     await t.deps.catalog.refresh();
     return (await catalogue({ campaign_id: String(first.campaign_id) })).count;
   };
-  const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+  const at = (seconds: number) => new Date(t.deps.now() + seconds * 1000).toISOString();
   expect(await isListed({ start_at: at(-60), end_at: at(60) })).toBe(1);
   expect(await isListed({ end_at: at(-60) })).toBe(0);
   expect(await isListed({ start_at: at(60) })).toBe(0);

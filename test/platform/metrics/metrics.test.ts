@@ -113,7 +113,7 @@ test('fetches, beacons and clicks are counted by result, kind and suspicion, and
   await call(t, offer.pixel);
   await call(t, offer.beacons.close, { 'user-agent': googlebot });
   const elsewhere = new URL(offer.click_url);
-  elsewhere.searchParams.set('t', mintLike(t, offer, { sessionId: newUuid7(Date.now()) }));
+  elsewhere.searchParams.set('t', mintLike(t, offer, { sessionId: newUuid7(t.deps.now()) }));
   await call(t, elsewhere.href);
   await t.deps.catalog.refresh();
   const { body } = await scrape(`Bearer ${token}`);
@@ -141,10 +141,10 @@ test('fetches, beacons and clicks are counted by result, kind and suspicion, and
 
 test('the rollup lag is the age of what reports do not count yet', async () => {
   await showOffer(t);
-  const laterMs = Date.now() + 3_600_000;
+  const laterMs = t.deps.now() + 3_600_000;
   const lagMs = (executor: Executor): Promise<number> => rollupLagMs(executor, laterMs);
   expect(await transaction(t.pool, lagMs)).toBeGreaterThan(0);
-  while (!(await rollUp(t.pool, Date.now(), 10_000_000)).complete);
+  while (!(await rollUp(t.pool, t.deps.now(), 10_000_000)).complete);
   expect(await transaction(t.pool, lagMs)).toBe(0);
 });
 
@@ -165,7 +165,7 @@ test('where reports count everything, reading their lag looks at the index of ne
       "select brin_summarize_new_values(inhrelid) from pg_inherits where inhparent = 'events_written_by'::regclass",
     );
     const before = await fetched();
-    expect(await rollupLagMs(client, Date.now())).toBe(0);
+    expect(await rollupLagMs(client, t.deps.now())).toBe(0);
     expect((await fetched()) - before).toBe(0);
   } finally {
     await client.query('rollback');
@@ -196,7 +196,7 @@ test('the balance finds a delivery that nobody would send, and one that would be
   expect(before.created).toBeGreaterThanOrEqual(2);
   await t.pool.query('delete from delivery_queue where delivery_id = $1', [ids[0]]);
   await t.pool.query("update deliveries set status = 'delivered' where id = $1", [ids[1]]);
-  const after = await reconcileDeliveries(t.pool, { days: 2, nowMs: Date.now() });
+  const after = await reconcileDeliveries(t.pool, { days: 2, nowMs: t.deps.now() });
   expect(after).toMatchObject({ lost: 1, stray: 1 });
   expect(isConsistent(after)).toBe(false);
 });

@@ -113,8 +113,8 @@ test('the last minutes are counted one by one', async () => {
   const minutes = await queryLiveMinutes(testApp.pool, {
     publisherId: testApp.publisher.id,
     minutes: 30,
-    nowMs: Date.now(),
+    nowMs: testApp.deps.now(),
   });
   expect(minutes.reduce((sum, { metrics }) => sum + metrics.sessions, 0)).toBe(1);
-  expect(minutes.at(-1)?.startMs).toBeGreaterThan(Date.now() - 180_000);
+  expect(minutes.at(-1)?.startMs).toBeGreaterThan(testApp.deps.now() - 180_000);
 });

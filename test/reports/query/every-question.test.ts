@@ -37,7 +37,10 @@ const choices = Array.from({ length: 2 ** names.length }, (_, bits) =>
 type Row = Record<string, number>;
 
 test.each(['day', 'hour'])('by the %s, rows add up to the activity, by any grouping', async (unit) => {
-  const [from, to] = [-86_400_000, 86_400_000].map((offsetMs) => dayOf(Date.now() + offsetMs)) as [string, string];
+  const [from, to] = [-86_400_000, 86_400_000].map((offsetMs) => dayOf(testApp.deps.now() + offsetMs)) as [
+    string,
+    string,
+  ];
   for (const choice of choices) {
     const groupBy = choice.join(',');
     const parameters = { api_key: 'reports', from, to, aggregated_by: unit, group_by: groupBy };

@@ -40,7 +40,7 @@ test('beacons through two processes, each repeated, with rollups by both in betw
   const rollups = Promise.all(
     [first, second].map(async ({ pool }) => {
       while (isRunning) {
-        const { events } = await rollUp(pool, Date.now(), 5).catch(() => ({ events: null }));
+        const { events } = await rollUp(pool, first.deps.now(), 5).catch(() => ({ events: null }));
         if (events !== null && events > 0) rollupsWithEvents += 1;
       }
     }),
@@ -94,12 +94,12 @@ test('a rollup that is killed midway changes nothing; another one takes over', a
   await fetchOffers(first);
   await holder.query('begin');
   await holder.query('select from rollups for update');
-  const killed = rollUp(second.pool, Date.now(), 1e9);
+  const killed = rollUp(second.pool, first.deps.now(), 1e9);
   killed.catch(() => {});
   const running = `select pid from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and query like '%all_events as materialized%'`;
   await expect.poll(async () => (await first.pool.query(running)).rowCount).toBe(1);
-  expect((await rollUp(first.pool, Date.now(), 1e9)).events).toBeNull();
+  expect((await rollUp(first.pool, first.deps.now(), 1e9)).events).toBeNull();
   await first.pool.query(`select pg_terminate_backend(pid) from (${running}) as running`);
   await expect(killed).rejects.toThrow();
   await holder.query('rollback');
@@ -218,7 +218,7 @@ test('extreme amounts, of any number of conversions, do not affect counts, re-bu
     );
   expect((await activity(first, { groupBy: ['custom'], customKey: 'plan' }))[0]?.metrics.conversions).toBe(25);
   await first.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
-  while ((await rebucketNext(first.pool, Date.now(), 86_400_000)).found);
+  while ((await rebucketNext(first.pool, first.deps.now(), 86_400_000)).found);
   const days = await activity(first, {
     timeZone: 'Asia/Kathmandu',
     from: dayOf(startMs - 86_400_000),

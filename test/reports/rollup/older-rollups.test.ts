@@ -25,7 +25,7 @@ async function rollUpAround(work: () => Promise<unknown>): Promise<void> {
   const holder = await t.pool.connect();
   try {
     await holder.query('select pg_advisory_lock(8)');
-    const running = rollUp(slow, Date.now(), 1e9).catch(() => {});
+    const running = rollUp(slow, t.deps.now(), 1e9).catch(() => {});
     const waiting = "select from pg_stat_activity where application_name = 'slow rollup' and wait_event = 'advisory'";
     await expect.poll(async () => (await t.pool.query(waiting)).rowCount).toBe(1);
     await work();
@@ -64,7 +64,7 @@ test('a rollup that began before sums were re-bucketed counts in the new time zo
   await call(t, offers[0]?.pixel as string);
   await rollUpAround(async () => {
     await t.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
-    while ((await rebucketNext(t.pool, Date.now(), dayMs)).found);
+    while ((await rebucketNext(t.pool, t.deps.now(), dayMs)).found);
   });
   await rollUpAll(t);
   expect(await differences(t)).toEqual([]);
