@@ -1,15 +1,31 @@
-import type { Stoppable } from '../../src/platform/jobs.ts';
+import type { Job, Stoppable } from '../../src/platform/jobs.ts';
 import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
-import type { TestApp } from './test-app.ts';
+import type { TestBase } from './test-modules.ts';
 
-type Target = Pick<TestApp, 'deps' | 'contributions'>;
+type Target = Pick<TestBase, 'deps' | 'contributions'>;
 
-/** Starts background jobs by name; without names, all of the role `worker`. */
+/** Pause of a named job, in milliseconds, in place of one of a second: tests wait for what it does. */
+const shortPauseMs = 50;
+
+/** Starts background jobs by name, with short pauses. Without names, it starts all of the role `worker`. */
 export function startTestJobs({ deps, contributions }: Target, ...names: string[]): Promise<Stoppable> {
   const all = jobsOf(contributions, deps);
   const chosen = all.filter(({ name, roles }) =>
     names.length === 0 ? roles.includes('worker') : names.includes(name),
   );
   if (chosen.length < Math.max(1, names.length)) throw new Error(`there is no job ${names.join(' or ')}`);
-  return runJobs(chosen, deps);
+  return runJobs(names.length === 0 ? chosen : chosen.map(withShortPause), deps);
+}
+
+const shorten = (pauseMs: number): number => (pauseMs <= 1000 ? Math.min(pauseMs, shortPauseMs) : pauseMs);
+
+function withShortPause(job: Job): Job {
+  if ('start' in job) return job;
+  return {
+    ...job,
+    run: async (isStopped) => {
+      const pauseMs = await job.run(isStopped);
+      return shorten(typeof pauseMs === 'number' ? pauseMs : job.pauseMs);
+    },
+  };
 }

@@ -108,17 +108,21 @@ describe('launcher.perkswall.js', () => {
   });
 
   test('without container or account reports one error and draws nothing', async () => {
-    for (const config of [
+    const wrongConfigs = [
       { containerId: 'nowhere' },
       { containerId: '<<<' },
       { containerId: 'perks', accountId: '' },
       { containerId: 'perks', apiUrl: 'nowhere' },
-    ]) {
-      const { until, names, problems } = await open({ config });
-      await until('error');
-      expect(await names()).toEqual(['error']);
-      expect(problems).toEqual([]);
-    }
+    ];
+    // All at once: each page waits seconds for its container.
+    await Promise.all(
+      wrongConfigs.map(async (config) => {
+        const { until, names, problems } = await open({ config });
+        await until('error');
+        expect(await names()).toEqual(['error']);
+        expect(problems).toEqual([]);
+      }),
+    );
     expect(await sessions()).toEqual([]);
   });
 });
