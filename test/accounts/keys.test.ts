@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  addCatalogue,
-  type Caller,
-  createManagementModules,
-  type ManagementModules,
-} from '../catalog/resources/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 
-let t: ManagementModules;
+let t: ManagementApp;
 let me: Caller;
 let nowMs = Date.now();
 beforeAll(async () => {
-  t = await createManagementModules(['accounts'], { now: () => nowMs });
+  t = await createManagementApp({ now: () => nowMs });
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

@@ -2,20 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  addCatalogue,
-  type Caller,
-  createManagementModules,
-  type ManagementModules,
-} from '../catalog/resources/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { runCommand } from '../command-line/support.ts';
 
-let t: ManagementModules;
+let t: ManagementApp;
 let me: Caller;
 let env: Record<string, string>;
 let folder: string;
 beforeAll(async () => {
-  t = await createManagementModules(['audiences']);
+  t = await createManagementApp();
   me = await t.caller(await t.addPublisher());
   await addCatalogue(me);
   env = { PERKWIRE_URL: await t.app.listen({ port: 0, host: '127.0.0.1' }), PERKWIRE_KEY: me.key };

@@ -7,7 +7,7 @@ import { type Caller, createManagementModules, type ManagementModules } from '..
 let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementModules(['audiences']);
+  t = await createManagementModules(['audiences', 'catalog-admin']);
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

@@ -6,22 +6,17 @@ import { dayMs } from '../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
-import {
-  addCatalogue,
-  type Caller,
-  createManagementModules,
-  type ManagementModules,
-} from '../catalog/resources/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { eraseNext } from '../privacy/support.ts';
 import { holdTable, untilWaiting } from '../support/locks.ts';
 import { moveAhead } from '../support/restored.ts';
 
-let t: ManagementModules;
+let t: ManagementApp;
 let me: Caller;
 let ids: Record<string, number>;
 const clock = { ms: Date.now() };
 beforeAll(async () => {
-  t = await createManagementModules(['audiences'], { now: () => clock.ms });
+  t = await createManagementApp({ now: () => clock.ms });
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

@@ -10,12 +10,12 @@ import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { insertVersion, loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { contextOf } from '../decision/support.ts';
-import { createTestModules, type TestModules } from '../support/test-modules.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-let t: TestModules<'learning'>;
+let t: TestApp;
 const clock = { ms: Date.now() };
 beforeAll(async () => {
-  t = await createTestModules(['learning']);
+  t = await createTestApp();
   await writeHistory(t.deps);
 });
 afterAll(() => t.close());

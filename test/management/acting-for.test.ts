@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseNets } from '../../src/config/nets.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
-import { createManagementModules, type ManagementModules } from '../catalog/resources/support.ts';
+import { createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 
-let t: ManagementModules;
+let t: ManagementApp;
 let publisherId: number;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog'], {
-    config: { webhookAllowHttp: true, webhookAllowNets: parseNets('127.0.0.0/8') },
-  });
+  t = await createManagementApp({ config: { webhookAllowHttp: true, webhookAllowNets: parseNets('127.0.0.0/8') } });
   publisherId = await t.addPublisher('Shop');
 });
 afterAll(() => t.close());
@@ -42,7 +40,7 @@ describe('an operator acts for a publisher', () => {
       (await t.operator.call('POST', forShop('/deliveries/replay'), { status: ['failed'], dry_run: true })).status,
     ).toBe(200);
     expect((await t.operator.call('GET', forShop('/replays'))).body.data).toEqual([]);
-    expect((await t.operator.call('GET', forShop(`/sessions/${newUuid7(t.deps.now())}/decision`))).status).toBe(404);
+    expect((await t.operator.call('GET', forShop(`/sessions/${newUuid7(Date.now())}/decision`))).status).toBe(404);
     expect((await t.operator.call('POST', forShop('/explain'), explained)).body.data).toMatchObject({ count: 0 });
     expect((await t.operator.call('POST', forShop(secret))).status).toBe(201);
     expect((await t.operator.call('POST', secret)).status).toBe(404);

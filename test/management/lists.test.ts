@@ -4,7 +4,7 @@ import { type Caller, createManagementModules, type ManagementModules } from '..
 let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog']);
+  t = await createManagementModules(['catalog-admin']);
   me = await t.caller(await t.addPublisher());
   const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values ($1, 'Farm') returning id", [
     me.publisherId,

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  addCatalogue,
-  type Caller,
-  createManagementModules,
-  type ManagementModules,
-} from '../catalog/resources/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { routesOf } from '../support/routes.ts';
 
-let t: ManagementModules;
+let t: ManagementApp;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog']);
+  t = await createManagementApp();
   me = await t.caller(await t.addPublisher());
 });
 afterAll(() => t.close());

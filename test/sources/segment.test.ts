@@ -1,12 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
-import {
-  addCatalogue,
-  type Caller,
-  createManagementModules,
-  type ManagementModules,
-} from '../catalog/resources/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { eraseNext, tablesWith } from '../privacy/support.ts';
 
 const path = '/sources/segment';
@@ -17,11 +12,11 @@ const settings = {
   audiences: { is_customer: 'customers' },
 };
 
-let t: ManagementModules;
+let t: ManagementApp;
 let me: Caller;
 const clock = { ms: Date.now() };
 beforeAll(async () => {
-  t = await createManagementModules(['sources'], { now: () => clock.ms });
+  t = await createManagementApp({ now: () => clock.ms });
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

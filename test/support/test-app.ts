@@ -13,8 +13,6 @@ import { demoPublisher, depsOf, type TestModules, type TestModulesOptions } from
 export type TestApp = TestModules<keyof Modules>;
 
 export type TestAppOptions = TestModulesOptions & {
-  /** Further modules, after all others. */
-  modules?: readonly Module[];
   /** With the shop and the receiver of the demo. */
   demo?: boolean;
   /** With the scripts for browsers, which are bundled first. Without them, requests for them fail. */

@@ -76,6 +76,8 @@ export type TestModulesOptions = {
   config?: Partial<Config>;
   now?: () => number;
   logger?: Logger;
+  /** Further modules, after all others. */
+  modules?: readonly Module[];
 };
 
 /**
@@ -111,7 +113,8 @@ export async function createTestModules<Names extends string>(
   const byName = made as Pick<ModulesByName, 'platform' | 'catalog'> & Partial<ModulesByName>;
   const { catalog } = byName;
   const auth = byName.accounts?.auth ?? (await createAuth(catalog, now));
-  const parts = modules.some(({ name }) => name === 'offers') ? modules : [...modules, withoutSessions];
+  const parts = [...modules, ...(options.modules ?? [])];
+  if (!modules.some(({ name }) => name === 'offers')) parts.push(withoutSessions);
   const { management, cursors } = catalog;
   const { secretBox } = byName.platform.deps;
   const contributions = assemble(parts, { auth, management, cursors, secretBox, now });

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { sendAuditEvents } from '../../src/webhooks/audit-event.ts';
-import { createTestModules, type TestModules } from '../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from './app.ts';
 import { createParts, until } from './dispatcher/support.ts';
 import { addManager, type Manager } from './endpoints/manager.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
   await send();
 });
 afterEach(end);

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
-import { createTestModules, type TestModules } from '../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from './app.ts';
 import { addEndpoint, createParts, deliveryOf, payloadOf, until } from './dispatcher/support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterEach(end);
 afterAll(() => t.close());

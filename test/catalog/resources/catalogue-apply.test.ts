@@ -22,7 +22,7 @@ let t: ManagementModules;
 let demo: Caller;
 let folder: string;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog']);
+  t = await createManagementModules(['accounts']);
   demo = await t.caller(t.publisher.id);
   folder = await mkdtemp(join(tmpdir(), 'perkwire-apply-'));
 });

@@ -17,7 +17,7 @@ let t: ManagementModules;
 let demo: Caller;
 let folder: string;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog']);
+  t = await createManagementModules(['catalog-admin']);
   demo = await t.caller(t.publisher.id);
   folder = await mkdtemp(join(tmpdir(), 'perkwire-catalogue-'));
   const { rows } = await t.pool.query(

@@ -9,7 +9,7 @@ let me: Caller;
 let offerId: number;
 let png: Buffer;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog']);
+  t = await createManagementModules(['catalog-admin']);
   png = await drawStripes(60, 30);
 });
 afterAll(() => t?.close());

@@ -6,7 +6,7 @@ import { type Caller, createManagementModules, type ManagementModules, type Repl
 let t: ManagementModules;
 let me: Caller;
 beforeAll(async () => {
-  t = await createManagementModules(['catalog']);
+  t = await createManagementModules(['accounts']);
 });
 afterAll(() => t?.close());
 beforeEach(async () => {

@@ -12,7 +12,7 @@ let other: Caller;
 let offer = 0;
 let foreign = 0;
 beforeAll(async () => {
-  app = await createManagementModules(['catalog']);
+  app = await createManagementModules(['catalog-admin']);
   own = await app.caller(await app.addPublisher());
   other = await app.caller(await app.addPublisher());
   offer = (await addCatalogue(own)).offer as number;

@@ -4,17 +4,17 @@ import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findPage } from '../../../src/webhooks/deliveries/walk.ts';
 import { readFilter } from '../../../src/webhooks/delivery-filter.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { type Hook, startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let manager: Manager;
 let foreign: Manager;
 let hook: Hook;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
   await t.pool.query("select create_day_partitions((now() - interval '5 days')::date, now()::date)");
 });
 afterAll(() => t.close());

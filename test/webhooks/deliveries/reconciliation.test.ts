@@ -8,16 +8,16 @@ import { registerWebhookGauges } from '../../../src/webhooks/metrics.ts';
 import { redeliverOne } from '../../../src/webhooks/redelivery/requeue.ts';
 import { eraseNext } from '../../privacy/support.ts';
 import { untilWaiting } from '../../support/locks.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
 type Counts = { created: number; delivered: number; failed: number; held: number; pending: number; balanced: boolean };
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let manager: Manager;
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterAll(() => t.close());
 beforeEach(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
 import { startRelay } from '../../tracking/journey.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import {
   addEndpoint,
   attemptsOf,
@@ -13,9 +13,9 @@ import {
   until,
 } from './support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterAll(() => t.close());
 

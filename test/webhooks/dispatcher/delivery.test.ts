@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { userAgent } from '../../../src/platform/version.ts';
 import type { Dispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
 import { createEndpointSecret } from '../../../src/webhooks/signature.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import {
   addEndpoint,
   attemptsOf,
@@ -17,12 +17,12 @@ import {
   until,
 } from './support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let hook: Hook;
 let dispatcher: Dispatcher;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterAll(() => t.close());
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/f
 import { createHealthWatch, recordHealth } from '../../../src/webhooks/dispatcher/settle/health.ts';
 import type { Settlement } from '../../../src/webhooks/dispatcher/settle/settle.ts';
 import { createV1aKey } from '../../../src/webhooks/signature.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import {
   addEndpoint,
   createParts,
@@ -16,11 +16,11 @@ import {
   untilScanned,
 } from './support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterEach(end);
 afterAll(() => t.close());

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eraseNext } from '../../privacy/support.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { addManager } from '../endpoints/manager.ts';
 import { createParts, deliveryOf, until, untilAttempted } from './support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterEach(end);
 afterAll(() => t.close());

@@ -40,9 +40,9 @@ export type Parts = {
 };
 
 /** An application with the services of the module. */
-type WebhooksApp = TestBase & { deps: Services['webhooks'] };
+type WithWebhooks = TestBase & { deps: Services['webhooks'] };
 
-export function createParts(t: () => WebhooksApp): Parts {
+export function createParts(t: () => WithWebhooks): Parts {
   const parts: Ending[] = [];
   const kept = <Part extends Ending>(part: Part): Part => {
     parts.push(part);
@@ -62,7 +62,7 @@ export const linksOf = ({ deps }: TestBase) =>
   createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
 
 /** The dispatcher with the application's own parts, and no jitter. */
-export const startTestDispatcher = (t: WebhooksApp, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
+export const startTestDispatcher = (t: WithWebhooks, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
   startDispatcher({
     ...t.deps,
     databaseUrl: t.databaseUrl,

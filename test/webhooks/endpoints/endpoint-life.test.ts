@@ -7,20 +7,20 @@ import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/f
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { openHeaders } from '../../../src/webhooks/signature.ts';
 import { eventTypes } from '../../support/event-types.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { type Hook, startHook } from '../dispatcher/support.ts';
 
 const base = '/manage/v1/webhook-endpoints';
 const path = `${base}/usp.selection`;
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let nowMs = Date.now();
 let hook: Hook;
 let key: string;
 let publisherId: number;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks'], { now: () => nowMs });
+  t = await createWebhooksApp({ now: () => nowMs });
 });
 afterAll(() => t.close());
 beforeEach(async () => {

@@ -4,20 +4,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { closedPort } from '../dispatcher/send/receivers.ts';
 import { type Hook, startHook } from '../dispatcher/support.ts';
 
 const path = '/manage/v1/webhook-endpoints/usp.selection';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let nowMs = Date.now();
 let hook: Hook;
 let key: string;
 let publisherId: number;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks'], { now: () => nowMs });
+  t = await createWebhooksApp({ now: () => nowMs });
 });
 afterAll(() => t.close());
 beforeEach(async () => {
@@ -174,7 +174,7 @@ describe('PUT', () => {
   });
 
   test('400: http, unless the operator allows it', async () => {
-    const strict = await createTestModules(['webhooks'], {
+    const strict = await createWebhooksApp({
       databaseUrl: t.databaseUrl,
       config: { webhookAllowHttp: false },
     });
@@ -185,7 +185,7 @@ describe('PUT', () => {
   });
 
   test('400: a name of the local network, unless the operator has opened nets that it may lead to', async () => {
-    const closed = await createTestModules(['webhooks'], {
+    const closed = await createWebhooksApp({
       databaseUrl: t.databaseUrl,
       config: { webhookAllowNets: [] },
     });
@@ -354,7 +354,7 @@ describe('Test Endpoint', () => {
     expect(refused.statusCode).toBe(429);
     expect(refused.headers['retry-after']).toBe('6');
     expect(hook.taken).toHaveLength(10);
-    const elsewhere = await createTestModules(['webhooks'], { databaseUrl: t.databaseUrl, now: () => nowMs });
+    const elsewhere = await createWebhooksApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
     const there = {
       method: 'POST',
       url: `${path}/test`,

@@ -2,19 +2,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { createParts, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from './manager.ts';
 
 const base = '/webhook-endpoints';
 const url = 'http://127.0.0.1:9/hook';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let me: Manager;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 beforeEach(async () => {
   me = await addManager(t);

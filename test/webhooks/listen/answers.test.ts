@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handOut } from '../../../src/webhooks/listen/hand-out.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let me: Manager;
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
   me = await addManager(t);
 });
 afterAll(() => t.close());

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { findJob, runningJobs, runSlice } from '../../../src/webhooks/redelivery/jobs.ts';
 import { startTestJobs } from '../../support/jobs.ts';
-import { createTestModules, type TestModules } from '../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../app.ts';
 import {
   attemptsOf,
   deliveryOf,
@@ -15,14 +15,14 @@ import {
 } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 let manager: Manager;
 let foreign: Manager;
 let hook: Hook;
 let status = 200;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterAll(() => t.close());
 beforeEach(async () => {

@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Standing } from '../../../../src/webhooks/dispatcher/claim/claimed.ts';
 import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/limits.ts';
-import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../../app.ts';
 import { addEndpoint, createParts, enqueueDelivery, until, untilScanned } from '../support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 
 /** Without polls, only notifications and the end of calls start others. */
 const neverMs = 3_600_000;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterEach(end);
 afterAll(() => t.close());

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { scanQueue } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
 import { createScheduler } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
-import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../../app.ts';
 import { addEndpoint, enqueueDelivery, type TestEndpoint } from '../support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterEach(() => t.pool.query('delete from dispatcher_workers; delete from delivery_queue'));
 afterAll(() => t.close());

@@ -5,7 +5,7 @@ import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
 import { workerLockClass } from '../../../../src/webhooks/dispatcher/leases.ts';
 import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
 import { redeliverOne } from '../../../../src/webhooks/redelivery/requeue.ts';
-import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../../app.ts';
 import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until, untilSwept } from '../support.ts';
 
 const claimAll = async (workerId: number) => {
@@ -42,11 +42,11 @@ const delivered = {
   request: null,
 } as const;
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterEach(end);
 afterAll(() => t.close());

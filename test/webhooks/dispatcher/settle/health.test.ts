@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHealthWatch, recordHealth } from '../../../../src/webhooks/dispatcher/settle/health.ts';
 import type { Settlement } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
-import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../../app.ts';
 import { addEndpoint } from '../support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
 });
 afterAll(() => t.close());
 

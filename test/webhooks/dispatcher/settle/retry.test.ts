@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createSecretBox } from '../../../../src/platform/security/secret-box.ts';
 import { defaultSteps } from '../../../../src/webhooks/dispatcher/settle/retry-schedule.ts';
 import type { Dispatcher } from '../../../../src/webhooks/dispatcher/worker.ts';
-import { createTestModules, type TestModules } from '../../../support/test-modules.ts';
+import { createWebhooksApp, type WebhooksApp } from '../../app.ts';
 import { closedPort } from '../send/receivers.ts';
 import {
   addEndpoint,
@@ -18,12 +18,12 @@ import {
   untilAttempted,
 } from '../support.ts';
 
-let t: TestModules<'webhooks'>;
+let t: WebhooksApp;
 const hooks: Hook[] = [];
 let dispatcher: Dispatcher;
 
 beforeAll(async () => {
-  t = await createTestModules(['webhooks']);
+  t = await createWebhooksApp();
   dispatcher = await startTestDispatcher(t);
 });
 afterEach(async () => {
