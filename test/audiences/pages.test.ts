@@ -62,13 +62,13 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   await press('Check membership');
   await toast('The user is a member of this audience.');
   await go(`/campaigns/${campaign}`);
-  await page.getByLabel('Excluded audiences').fill('customers');
+  await page.locator('[name="rules.targeting.audiences.exclude"]').fill('customers');
   await press('Save');
   await toast('Saved.');
   await expect.poll(() => shownTo('known-1')).not.toContain(campaign);
   expect(await shownTo('someone')).toContain(campaign);
   await go(`/campaigns/${campaign}`);
-  expect(await page.getByLabel('Excluded audiences').inputValue()).toBe('customers');
+  expect(await page.locator('[name="rules.targeting.audiences.exclude"]').inputValue()).toBe('customers');
 });
 
 test('all pasted ids are added, and a list that is too long adds none', async () => {

@@ -91,10 +91,11 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   expect(await violations(page)).toEqual([]);
 });
 
-test('an admin makes an arm permanent by one click, undoes it by another, and both stand in the history', async () => {
+test('an admin makes an arm permanent after a question and undoes it, and the history shows both', async () => {
   await api.start({ key: 'decide', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   const page = await open('admin', '/experiments/decide');
   await page.getByRole('button', { name: 'Make b permanent' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Make b permanent' }).click();
   await page.getByText('b is now permanent, and the experiment has stopped.').waitFor();
   await page.getByText(': – → 1').waitFor();
   expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBe(1);
@@ -165,6 +166,9 @@ test('an experiment is made, started, read, ended and made permanent by keyboard
   await page.keyboard.press('Enter');
   await page.getByText('Experiment stopped.').waitFor();
   await tabTo(page, 'form[action$="/adopt"] button');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await tabTo(page, 'dialog .button.main, dialog button[value="confirm"]');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Undo' }).first().waitFor();
   expect((await api.manage('GET', '/keys')).body.data).toMatchObject({ state: 'stopped', adopted: { arm: 'control' } });

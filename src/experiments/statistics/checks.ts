@@ -125,13 +125,12 @@ export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
   const highest = new Float64Array(draws).fill(Number.NEGATIVE_INFINITY);
   const best = new Uint8Array(draws);
   for (const [at, { mean, variance }] of adjust(arms).arms.entries()) {
-    const sd = Math.sqrt(variance);
+    // Arms without data are equally likely to be the best: a minimal deviation breaks their ties by chance.
+    const sd = Math.sqrt(variance) || 1e-300;
     const normals = normalsOf(at);
     for (let draw = 0; draw < draws; draw += 1) {
       const value = mean + sd * (normals[draw] as number);
-      // Arms without data tie. Each of n arms wins one nth of the draws.
-      const isTie = value === highest[draw] && draw % (at + 1) === 0;
-      if (isTie || value > (highest[draw] as number)) {
+      if (value > (highest[draw] as number)) {
         highest[draw] = value;
         best[draw] = at;
       }

@@ -62,6 +62,13 @@ test('a missing text shows its fallback', async () => {
   expect(body).toContain('Missing. Users see: Metade do preço');
 });
 
+test('a missing answer shows the translation of the unit', async () => {
+  await demo.t.pool.query("update offers set cta_yes = 'Yes, please', cta_no = 'Not today' where id = 1");
+  const { body } = await manager.get(`${base}/offers/1/languages?tag=de`);
+  expect(body).toContain('Missing. Shown instead: Ja, gern');
+  expect(body).toContain('Missing. Shown instead: Not today');
+});
+
 test('a text that is too long is rejected at its field, and the entered values stay', async () => {
   const answer = await post(manager, `${base}/offers/1/languages`, { tag: 'de', title: 'x'.repeat(91), cta_yes: 'Ja' });
   expect(answer.statusCode).toBe(422);

@@ -4,6 +4,8 @@ import { versionField } from '../../../management/crud-editor.ts';
 import type { View } from '../../../management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { en } from '../../../platform/i18n/en.ts';
+import { languageOf, languages } from '../../../platform/i18n/languages.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { canonicalTag, chainOf, directionOf } from '../../../platform/lib/language-tags.ts';
 import { actionButton, badge, hiddenField, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
@@ -155,7 +157,7 @@ function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts 
   const label = fieldName(name);
   const [maxLength, idealLength] = [maxLengthOf(name), idealLengthIn(name)];
   const isMissing = (texts[name] ?? '') === '';
-  const instead = shownInstead(translations, tag, name) ?? originals[name];
+  const instead = shownInstead(translations, tag, name) ?? inUnit(tag, name, originals[name]);
   const hint = isMissing
     ? t('languages.shownInstead', { text: instead })
     : isTooLong(name, texts)
@@ -177,6 +179,14 @@ function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts 
       </div>
       <div lang="${tag}" dir="${directionOf(tag)}">${field}</div>
     </div>`;
+}
+
+/** Text as the unit shows it: it translates answers that are the English default. */
+function inUnit(tag: string, name: TranslatedText, text: string): string {
+  const { offer: defaults } = en.endUser.unit;
+  if ((name !== 'cta_yes' && name !== 'cta_no') || text !== defaults[name]) return text;
+  const { offer } = languages[languageOf(tag) ?? 'en'].texts.endUser.unit;
+  return offer[name];
 }
 
 /** Text of the fallback language, such as `pt` for `pt-BR`. */
