@@ -62,7 +62,9 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   await press('Check membership');
   await toast('The user is a member of this audience.');
   await go(`/campaigns/${campaign}`);
-  await page.locator('[name="rules.targeting.audiences.exclude"]').fill('customers');
+  const excluded = page.getByRole('combobox', { name: 'Excluded audiences' });
+  await excluded.fill('customers');
+  await excluded.press('Enter');
   await press('Save');
   await toast('Saved.');
   await expect.poll(() => shownTo('known-1')).not.toContain(campaign);
