@@ -1611,7 +1611,7 @@ export const de: Messages = {
       '{Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation ' +
       '{Nur verschiedene Kategorien} allowed_categories {Nur die Kategorien {value}} allowed_brands {Nur die Marken ' +
       '{value}} allowed_advertisers {Nur die Werbetreibenden {value}} allowed_domains {Nur die Domains {value}} ' +
-      'other {Mindestumsatz von {value}}}',
+      'other {Mindesterlös von {value}}}',
     atPlacement: 'Nur am Anzeigenplatz {placement}',
     allPlacements: 'Alle Anzeigenplätze',
     allowed: 'Nur zeigen',
@@ -1641,11 +1641,11 @@ export const de: Messages = {
     competitors: 'Wettbewerber',
     competitorsHint:
       'Werden nie gezeigt. Geben Sie Namen oder IDs von Werbetreibenden oder Domains von Landingpages ein.',
-    floors: 'Mindestumsatz',
-    floorsByPlacement: 'Erwarteter Mindestumsatz je Anzeigenplatz',
+    floors: 'Mindesterlös',
+    floorsByPlacement: 'Erwarteter Mindesterlös je Anzeigenplatz',
     floorsHint:
       'Eine Zeile je Anzeigenplatz, zum Beispiel checkout = 2,50. Ein Angebot wird dort nur gezeigt, wenn sein ' +
-      'erwarteter Umsatz je 1.000 Impressions diesen Betrag erreicht.',
+      'erwarteter Erlös je 1.000 Impressions diesen Betrag erreicht.',
   },
   coupons: {
     title: 'Gutscheincodes',

@@ -36,7 +36,15 @@ const post = (user: TestUser, path: string) =>
   );
 
 test.each([
-  ['en-GB', 1, 'CSV file', 'Check file', 'Import 3 rows', '2 codes added. 1 duplicate skipped.', 'Terms and'],
+  [
+    'en-GB',
+    1,
+    'CSV file',
+    'Check file',
+    'Import 3 rows',
+    '2 codes added. 1 duplicate skipped.',
+    'Terms and conditions of the code',
+  ],
   ['de-DE', 2, 'CSV-Datei', 'Datei prüfen', '3 Zeilen importieren', '2 Codes hinzugefügt. 1', 'Bedingungen des Codes'],
 ] as const)('in %s a manager uploads codes, sees the stock and sets how they are given', async (...words) => {
   const [locale, offer, file, check, importing, added, terms] = words;
