@@ -328,7 +328,7 @@ test('a save link of an offer that cannot be saved shows browsers a page, and pr
   const leadsTo = local(String(saved.headers.location));
   const response = await open(leadsTo);
   expect([response.statusCode, response.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
-  expect(response.body).toContain('Offers cannot be saved here.');
+  expect(response.body).toContain('You cannot save offers here.');
   expect((await testApp.app.inject(leadsTo)).json().error.code).toBe('wallet_not_enabled');
   expect((await open('/wallet/v1/save.json?t=x')).body).toContain('This link does not work');
 });
@@ -339,5 +339,5 @@ test('403 with a page if the publisher turned the wallet off', async () => {
   await testApp.deps.catalog.refresh();
   const response = await open(page);
   expect(response.statusCode).toBe(403);
-  expect(response.body).toContain('Offers cannot be saved here.');
+  expect(response.body).toContain('You cannot save offers here.');
 });
