@@ -2298,8 +2298,8 @@ export const de: Messages = {
       'Geben Sie Anteile über 0 ein, die zusammen höchstens 100 % ergeben, um die Dauer des Experiments zu sehen.',
     planNone: 'Die Dauer lässt sich noch nicht schätzen, weil es noch keinen Umsatz gibt.',
     planUsers:
-      'Nötig sind {users} Nutzer in allen Varianten, bei {perDay} Nutzern pro Tag. Der Unterschied wird dann mit ' +
-      'einer Wahrscheinlichkeit von 80 % erkannt.',
+      'Nötig sind insgesamt {users} Nutzer; pro Tag kommen etwa {perDay}. Der Unterschied wird dann mit einer ' +
+      'Wahrscheinlichkeit von 80 % erkannt.',
     planning: 'Der Traffic der letzten 7 Tage wird ausgewertet …',
     population: 'Verglichene Nutzer',
     ramp: 'Schrittweise Einführung',
@@ -2850,7 +2850,7 @@ export const de: Messages = {
     noImages: 'Noch keine Bilder. Laden Sie eines hoch: Angebote mit Bild erzielen bessere Ergebnisse.',
     none: 'Noch keine Angebote',
     noneText:
-      'Ein Angebot besteht aus den Texten und Bildern, die Nutzer sehen. Fügen Sie einer Kampagne das erste hinzu.',
+      'Ein Angebot besteht aus den Texten und Bildern, die Nutzer sehen. Fügen Sie einer Kampagne ein Angebot hinzu.',
     offerImage: 'Angebotsbild (quadratisch)',
     offerwallEnabled: 'Auf der Offerwall zeigen',
     paused: '{name} pausiert.',
@@ -3603,7 +3603,7 @@ export const de: Messages = {
     darkModeHint:
       'Farben für den dunklen Modus. Wenn Ihre App streng typisierte Clients verwendet, lesen Sie zuerst die ' +
       'Schnittstellendokumentation.',
-    delayHint: 'Angebote laden während der Verzögerung.',
+    delayHint: 'Die Angebote werden während der Verzögerung geladen.',
     confirmationEventHint: 'Name des DOM-Ereignisses, das ausgewählte Perks bestätigt.',
     asDevice: 'Wie das Gerät des Nutzers',
     default: 'Standard',

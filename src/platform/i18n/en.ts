@@ -2156,7 +2156,7 @@ export const en = {
     planIncomplete: 'Enter shares above 0 that add up to at most 100% to see how long the experiment takes.',
     planNone: 'The duration can’t be estimated yet, because there is no revenue.',
     planUsers:
-      'Needs {users} users across all variants, with {perDay} users per day. The difference is then detected with a ' +
+      'Needs {users} users in total; about {perDay} users come each day. The difference is then detected with a ' +
       'probability of 80%.',
     planning: 'Analysing the traffic of the last 7 days…',
     population: 'Compared users',
@@ -2671,7 +2671,7 @@ export const en = {
     noButton: 'No button',
     noImages: 'No images yet. Upload one: offers with an image perform better.',
     none: 'No offers yet',
-    noneText: 'An offer is the texts and images that users see. Add the first one to a campaign.',
+    noneText: 'An offer is the texts and images that users see. Add the first offer to a campaign.',
     offerImage: 'Offer image (square)',
     offerwallEnabled: 'Show on the offerwall',
     paused: '{name} paused.',
@@ -3392,7 +3392,7 @@ export const en = {
     widthHint: 'Use 0 for the default width.',
     darkModeHint:
       'Colours for dark mode. If your app uses strictly typed clients, read the interface documentation first.',
-    delayHint: 'Offers load during the delay.',
+    delayHint: 'Offers are loaded during the delay.',
     confirmationEventHint: 'Name of the DOM event that confirms selected perks.',
     asDevice: 'Same as the user’s device',
     default: 'Default',
