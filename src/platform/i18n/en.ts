@@ -2399,7 +2399,7 @@ export const en = {
     enableUsp: 'Enable User Selected Perks in the <a>settings</a>, or stop sending this request.',
     enableWallet: 'Enable the wallet in the <a>settings</a>, or stop sending this request.',
     event_click: '{count, plural, one {# click} other {# clicks}}',
-    event_own: '{count, plural, one {# own event} other {# own events}}',
+    event_own: '{count, plural, one {# custom event} other {# custom events}}',
     event_close: '{count} closed',
     event_impression: '{count, plural, one {# impression} other {# impressions}}',
     event_no_thanks: '{count} declined',
@@ -2559,7 +2559,7 @@ export const en = {
     selections: 'Selected perks',
     saves: 'Saved offers',
     no_thanks: 'Declines',
-    own_events: 'Own events',
+    own_events: 'Custom events',
     closes: 'Closed units',
   },
   nav: {
