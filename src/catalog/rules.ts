@@ -108,7 +108,7 @@ export const capMetrics = ['impressions', 'clicks', 'budget'] as const;
 export const capPeriods = ['hour', 'day', 'month', 'lifetime'] as const;
 
 /** Metric that a total cap limits. */
-export const capMetric = orOwnKind(capMetrics, 'What is limited.');
+export const capMetric = orOwnKind(capMetrics, 'Limited event or amount.');
 const totalCap = Type.Object(
   {
     metric: capMetric,

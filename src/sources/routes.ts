@@ -81,7 +81,7 @@ const eventsAnswer = Type.Object(
           }),
           effects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String(), result: Type.String() })),
           notes: Type.Array(Type.Object(noteFields), { description: 'Values that were ignored.' }),
-          times: Type.Integer({ description: 'How many times the event was received.' }),
+          times: Type.Integer({ description: 'Number of times the event was received.' }),
         },
         { title: 'SourceEvent' },
       ),
