@@ -2519,7 +2519,7 @@ export const en = {
     address: 'E-mail address',
     suppress: 'Suppress',
     check: 'Check address',
-    lift: 'Unsuppress',
+    lift: 'Remove suppression',
     isSuppressed: '{email} is suppressed.',
     isNot: '{email} is not suppressed.',
     notAnAddress: 'The value must be a single e-mail address.',
