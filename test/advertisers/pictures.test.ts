@@ -255,7 +255,7 @@ describe('the first picture of a new offer', () => {
     await t.pool.query(manyMore);
     const refused = await newOffer();
     expect([refused.statusCode, await countKept()]).toEqual([422, 50]);
-    expect(refused.body).toContain('50 pictures are waiting already');
+    expect(refused.body).toContain('50 images are already waiting');
   });
 
   test('that was dropped since its draft was refused long ago keeps the offer from going live', async () => {

@@ -204,7 +204,7 @@ test('a new offer is saved with its picture; with a file that is none nothing is
     buffer: Buffer.from('no picture'),
   });
   await press(page, 'Save');
-  await page.getByText('is no picture of a type').first().waitFor();
+  await page.getByText('Unsupported image type').first().waitFor();
   const saved = () => demo.t.pool.query(`select 1 from offers where title = 'With a picture'`);
   expect((await saved()).rowCount).toBe(0);
   await page.getByLabel('Image', { exact: true }).setInputFiles('demo/images/basilwick-bowl.jpg');

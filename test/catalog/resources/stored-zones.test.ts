@@ -41,11 +41,11 @@ test.each([
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(settings)).body).toContain(message);
   const german = (await admin.get(settings, { 'accept-language': 'de' })).body;
-  expect(german).toContain(`${zone} wird von Programmen verschieden gelesen`);
+  expect(german).toContain(`Programme verstehen die Zeitzone ${zone} unterschiedlich`);
   const changed = await me.call('PATCH', path, { time_zone: 'Europe/Berlin' });
   expect([changed.status, changed.body.warnings]).toEqual([200, []]);
   expect(details(await me.call('PATCH', path, { time_zone: zone }))).toEqual(['/time_zone']);
-  expect((await admin.get(settings)).body).not.toContain('read differently');
+  expect((await admin.get(settings)).body).not.toContain('Programs interpret');
 });
 
 test('a campaign whose stored schedule has an abbreviation is delivered and can be saved', async () => {
@@ -67,7 +67,7 @@ test('a campaign whose stored schedule has an abbreviation is delivered and can 
     [
       {
         path: '/rules/schedule/time_zone',
-        message: expect.stringMatching(/^CET is read differently.*Europe\/Berlin/),
+        message: expect.stringMatching(/^Programs interpret the time zone CET differently.*Europe\/Berlin/),
       },
     ],
   ]);
@@ -82,5 +82,5 @@ test('a campaign whose stored schedule has an abbreviation is delivered and can 
   expect(details(refusedNew)).toEqual(['/rules/schedule/time_zone']);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = await admin.get(`/dashboard/p/${me.publisherId}${path}`);
-  expect(page.body).toContain('CET is read differently by different programs');
+  expect(page.body).toContain('Programs interpret the time zone CET differently');
 });

@@ -108,7 +108,7 @@ test('a draft with misspelt macros warns its author and those who approve it, in
   expect((await runCommand(['drafts', 'show', String(id)], env)).out).toContain(text);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/drafts/${id}`;
-  expect((await admin.get(page)).body).toContain('Landing page: {clickid} is not a macro and becomes empty');
+  expect((await admin.get(page)).body).toContain('Landing page: {clickid} is not a macro and will be removed');
   expect((await admin.get(page, { 'accept-language': 'de' })).body).toContain('meinten Sie {click_id}?');
   const path = join(folder, 'draft.json');
   await writeFile(path, JSON.stringify(proposal.changes));

@@ -583,8 +583,8 @@ describe('settings', () => {
     const changed = await admin.post(page, { name: 'Evening', key: 'dusk', unit: 'sou' });
     expect(changed.statusCode).toBe(303);
     for (const [key, text] of [
-      ['77', 'Must not be a number'],
-      ['perks-grid', 'Is taken'],
+      ['77', 'The key must not be a number'],
+      ['perks-grid', 'This value is already in use'],
     ] as const) {
       const refused = await admin.post(page, { name: 'Evening', key, unit: 'sou' });
       expect(refused.statusCode).toBe(422);

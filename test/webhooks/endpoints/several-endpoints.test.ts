@@ -109,7 +109,7 @@ describe('the API', () => {
       { path: '/events/1', message: 'The value occurs more than once. Remove the duplicate.' },
     ]);
     expect(await details('PATCH', `${base}/${byEvent}`, { events: ['conversion'] })).toEqual([
-      { path: '/events/0', message: expect.stringContaining('this is the endpoint of usp.selection') },
+      { path: '/events/0', message: expect.stringContaining('the default endpoint of usp.selection') },
     ]);
     expect(await details('POST', base, { url, events: ['conversion'], filter: { key: 'x' } })).toEqual([
       { path: '/filter/op', message: expect.stringContaining('must be one of') },
