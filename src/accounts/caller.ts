@@ -7,7 +7,6 @@ import {
   createAuthenticator,
   hashKey,
   type KeyGrant,
-  type KeySource,
   type Permission,
   presentedKey,
 } from '../platform/http/auth.ts';
@@ -66,9 +65,10 @@ export function createKeyCheck(
 }
 
 /** Publisher whose key a request presents, whatever its permissions; null if there is no valid key. */
-export function findOwner(snapshot: Snapshot, source: KeySource, nowMs: number): Publisher | null {
+export function findOwner(snapshot: Snapshot, request: FastifyRequest, nowMs: number): Publisher | null {
+  if (request.caller !== null) return callerOf(request).publisher;
   try {
-    const secret = presentedKey(source);
+    const secret = presentedKey(request);
     return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller.publisher ?? null);
   } catch {
     return null; // a key that is not a text

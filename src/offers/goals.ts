@@ -13,7 +13,7 @@ import type { ModelSource } from '../learning/source.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
-import { findOutcomes } from './outcomes/store.ts';
+import { findOutcomes } from './request-log/outcomes.ts';
 
 /** A campaign with a goal, and its delivery. */
 export type PursuedGoal = { campaign: Campaign; goal: Goal; delivery: Delivery };

@@ -41,10 +41,7 @@ import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
 import { findHoldBacks, registerGoalMetrics } from './goals.ts';
-import { createLiveCalls, type LiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
-import { liveCallRoutes } from './live-calls/routes.ts';
-import { createFetchMeter, createOutcomeSampler, type OutcomeSampler } from './metrics.ts';
-import { createNotices, type Notices } from './notices/notices.ts';
+import { createFetchMeter } from './metrics.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
@@ -54,6 +51,10 @@ import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
 import { livePages } from './pages/live/live.ts';
 import { whyPages } from './pages/why/why.ts';
+import { createOutcomeSampler } from './request-log/outcomes.ts';
+import { createOfferObserver, isRefusedManagement, recordCalls } from './request-log/record.ts';
+import { createRequestLog } from './request-log/request-log.ts';
+import { liveCallRoutes } from './request-log/routes.ts';
 import { applyOfferRetention } from './retention.ts';
 
 export type Offers = ReturnType<typeof createOffers>;
@@ -77,8 +78,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
   const { store } = catalog;
   const { auth, checkKey, checkSession } = accounts;
   const { model } = learning;
-  const notices = createNotices(now);
-  const liveCalls = createLiveCalls(now);
+  const requestLog = createRequestLog({ pool, dbHealth, now });
   const outcomes = createOutcomeSampler({ now });
   const inputs = { pool, now, catalog: store, model, preview: budgets.preview };
   const offers = createOfferService({
@@ -99,7 +99,8 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     fetchMeter: createFetchMeter(metrics.registry),
     outcomes,
   });
-  const records = { catalog: store, liveCalls, notices, now };
+  const records = { requestLog, catalog: store, now };
+  const observe = createOfferObserver(records);
   const links = { catalog: store, tokens, now };
   const wall = { pool, dbHealth, config, ...links, offers };
   registerGoalMetrics(metrics.registry, { pool, catalog: store, model, now });
@@ -107,9 +108,8 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     name: 'offers',
     rank: 160,
     commands: offerCommands,
-    /** Buffers of notices, live calls and outcomes, which jobs write to the database. */
-    notices,
-    liveCalls,
+    /** Collect in memory what jobs write to the database. */
+    requestLog,
     outcomes,
     schemas: offerSchemas,
     permissions,
@@ -117,28 +117,43 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     ...catalogueParts({ pool, dbHealth, config, now, catalog: store, model }),
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
-    observe: (open: App) => recordLiveCalls(open, records),
-    observeRoutes: (app: App) => recordRefusedManagement(app, records),
+    observe: (open: App) => recordCalls(open, records, ({ routeOptions }) => routeOptions.url !== undefined),
+    observeRoutes: (app: App) => recordCalls(app, records, isRefusedManagement),
     hotRoutes: async (scope: App, hot: HotRoutes) => {
-      await scope.register(offerRoutes, { ...records, auth, offers, hot });
-      await scope.register(countRoutes, { ...records, auth, offers, hot });
-      await scope.register(offerwallRoutes, { ...wall, auth, liveCalls, notices, hot });
+      await scope.register(offerRoutes, { auth, offers, hot, observe });
+      await scope.register(countRoutes, { auth, offers, hot, observe });
+      await scope.register(offerwallRoutes, { ...wall, auth, hot, observe });
     },
     publicRoutes: async (open: App) => {
       await open.register(catalogueRoutes, { auth, tokens, config, now });
-      await open.register(linkedWallRoutes, { ...wall, notices });
+      await open.register(linkedWallRoutes, wall);
     },
     routes: async (app: App) => {
       await app.register(offerwallPageRoutes, { ...links, config, pool, dbHealth });
       await app.register(decisionLogRoutes, { pool, dbHealth, auth, now });
-      await app.register(liveCallRoutes, { pool, dbHealth, liveCalls, now, auth, catalog: store, checkKey, logger });
+      await app.register(liveCallRoutes, { requestLog, now, auth, catalog: store, checkKey, logger });
       await app.register(explainRoutes, { auth, explain: offers.explain });
     },
     pages: (app: App, shell: Shell) => {
-      livePages(app, shell, { pool, dbHealth, liveCalls, now, logger, checkSession });
+      livePages(app, shell, { pool, requestLog, now, logger, checkSession });
       whyPages(app, shell, { ...inputs, dbHealth, config });
     },
-    jobs: () => jobsOf(pool, { notices, liveCalls, outcomes }),
+    jobs: (): readonly Job[] => [
+      {
+        name: 'request log',
+        roles: ['api'],
+        pauseMs: 1000,
+        locks: 'rows of request_notices, in the order of their key; rows of live_calls (skip locked) and live_watches',
+        run: requestLog.write,
+      },
+      {
+        name: 'campaign outcomes',
+        roles: ['api'],
+        pauseMs: minuteMs,
+        locks: 'rows of campaign_outcomes, in the order of their key',
+        run: () => outcomes.write(pool),
+      },
+    ],
   };
 }
 
@@ -205,32 +220,6 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
   };
   return { extensions, rowAdditions: { campaigns: campaignAdditions({ catalog, model, recent }) } };
 }
-
-type Buffers = { notices: Notices; liveCalls: LiveCalls; outcomes: OutcomeSampler };
-
-const jobsOf = (pool: pg.Pool, { notices, liveCalls, outcomes }: Buffers): readonly Job[] => [
-  {
-    name: 'request notices',
-    roles: ['api'],
-    pauseMs: 1000,
-    locks: 'rows of request_notices, in the order of their key',
-    run: () => notices.write(pool),
-  },
-  {
-    name: 'live calls',
-    roles: ['api'],
-    pauseMs: 1000,
-    locks: 'rows of live_calls and live_watches (skip locked)',
-    run: () => liveCalls.sync(pool),
-  },
-  {
-    name: 'campaign outcomes',
-    roles: ['api'],
-    pauseMs: minuteMs,
-    locks: 'rows of campaign_outcomes, in the order of their key',
-    run: () => outcomes.write(pool),
-  },
-];
 
 const permissions: readonly PermissionEntry[] = [
   { name: 'ads/offers', role: 'manager', text: 'settings.permissionOffers' },

@@ -3,9 +3,8 @@ import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
-import { deleteOldCalls } from './live-calls/store.ts';
-import { deleteOldNotices } from './notices/write-notices.ts';
-import { deleteOldOutcomes } from './outcomes/store.ts';
+import { deleteOldOutcomes } from './request-log/outcomes.ts';
+import { deleteOldRequests } from './request-log/store.ts';
 
 /** Number of dev sessions deleted by one statement. */
 const devBatch = 5000;
@@ -24,8 +23,7 @@ export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDay
   const partitions = await dropPartitions(pool, ['sessions'], keepFrom);
   const devSessions = await deleteDevSessions(pool, new Date(nowMs - dayMs));
   await deleteOldDecisionStates(pool, nowMs);
-  await deleteOldNotices(pool, nowMs);
-  await deleteOldCalls(pool, nowMs);
+  await deleteOldRequests(pool, nowMs);
   await deleteOldOutcomes(pool, nowMs);
   return { partitions, devSessions };
 };

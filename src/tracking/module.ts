@@ -96,7 +96,7 @@ export function createTracking({
       roles: ['api'],
       pauseMs: 60_000,
       locks: 'nothing: it reads memory',
-      run: async () => robotTraffic.addNotices(offers.notices.add),
+      run: async () => robotTraffic.addNotices(offers.requestLog.addNotice),
     },
   ];
   return {

@@ -20,7 +20,7 @@ export async function startDemoServer(...jobNames: string[]): Promise<DemoServer
   const receiverUrl = `${url}/demo/receiver`;
   await openDemo(pool, secretBox, { publisherId: t.publisher.id, receiverUrl, nowMs: Date.now() });
   await t.deps.catalog.refresh();
-  const jobs = [await startTestJobs(t, ...jobNames), await startTestJobs(t, 'request notices', 'live calls')];
+  const jobs = [await startTestJobs(t, ...jobNames), await startTestJobs(t, 'request log')];
   return {
     t,
     app,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describe } from '../../src/alerts/describe.ts';
-import { writeOutcomes } from '../../src/offers/outcomes/store.ts';
+import { writeOutcomes } from '../../src/offers/request-log/outcomes.ts';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { signInAs } from '../dashboard/support.ts';

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { createModules } from '../../src/modules.ts';
-import type { LiveCalls } from '../../src/offers/live-calls/live-calls.ts';
+import type { RequestLog } from '../../src/offers/request-log/request-log.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
 import type { Platform } from '../../src/platform/module.ts';
 import type { Module } from '../../src/runtime/module.ts';
@@ -37,7 +37,7 @@ let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let deps: Platform['deps'];
 let closeDeps: () => Promise<void>;
 let app: FastifyInstance;
-let liveCalls: LiveCalls;
+let requestLog: RequestLog;
 /** Status codes of the responses since the last test began. */
 let statuses: number[] = [];
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
   });
   deps = modules.platform.deps;
   closeDeps = modules.close;
-  ({ liveCalls } = modules.offers);
+  ({ requestLog } = modules.offers);
   const failing: Module = {
     name: 'failing',
     rank: 1000,
@@ -218,7 +218,7 @@ describe('a client that leaves without its answer is logged, counted and shown a
     ['within the body of a change', `POST /manage/v1/advertisers HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
   ])('%s', async (_when, request) => {
     const { port } = app.server.address() as { port: number };
-    await liveCalls.sync(deps.pool);
+    await requestLog.write();
     await deps.pool.query('delete from live_calls');
     statuses = [];
     const begun = once(app.server, 'request');
@@ -231,7 +231,7 @@ describe('a client that leaves without its answer is logged, counted and shown a
     await app.inject('/health/live');
     expect(sink.lines().filter(({ level }) => Number(level) >= 40)).toEqual([]);
     expect(statuses.filter((status) => status >= 500)).toEqual([]);
-    await liveCalls.sync(deps.pool);
+    await requestLog.write();
     const { rows } = await deps.pool.query("select call from live_calls where (call::jsonb ->> 'status')::int >= 499");
     expect(rows).toEqual([]);
   });

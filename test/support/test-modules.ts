@@ -44,7 +44,7 @@ export type Services = {
   learning: Pick<Learning, 'model'>;
   budgets: { budgets: Budgets };
   webhooks: Pick<Webhooks, 'sender' | 'activity' | 'dispatcherMetrics'>;
-  offers: Pick<Offers, 'notices' | 'liveCalls' | 'outcomes'>;
+  offers: Pick<Offers, 'requestLog' | 'outcomes'>;
   tracking: Pick<Tracking, 'eventMeter'>;
 };
 
@@ -161,8 +161,7 @@ export function depsOf(
     sender: webhooks?.sender,
     activity: webhooks?.activity,
     dispatcherMetrics: webhooks?.dispatcherMetrics,
-    notices: offers?.notices,
-    liveCalls: offers?.liveCalls,
+    requestLog: offers?.requestLog,
     outcomes: offers?.outcomes,
     eventMeter: tracking?.eventMeter,
   };

@@ -1,32 +1,29 @@
-import type { Caller } from '../../accounts/caller.ts';
 import type { App } from '../../platform/http/app.ts';
-import type { Authenticator } from '../../platform/http/auth.ts';
-import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
+import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { countAnswer } from '../answer-schemas.ts';
-import { readWithNotices } from './request.ts';
+import { readWithNotes } from './request.ts';
 import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery, readBody } from './request-schema.ts';
-import { type CallRecords, createCallReader, observeOfferCalls, offersAnswer } from './routes.ts';
+import { createCallReader, type OfferRoutes, offersAnswer } from './routes.ts';
 import type { UnitCalls } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
 import { createTolerantCheck } from './tolerant-input.ts';
 
-type CountRoutes = CallRecords & { auth: Authenticator<Caller>; offers: UnitCalls; hot: HotRoutes };
+type CountRoutes = OfferRoutes & { offers: UnitCalls };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
 /** Routes that return the number of offers that a fetch would get (docs/reference/fetch-offers.md#count-offers). */
-export async function countRoutes(scope: App, { auth, offers, hot, ...records }: CountRoutes): Promise<void> {
-  const { notices } = records;
-  const readCall = createCallReader(auth, removeUnreadable, notices);
-  const handler = hot(scope, observeOfferCalls(records))(url, async (request) => {
+export async function countRoutes(scope: App, { auth, offers, hot, observe }: CountRoutes): Promise<void> {
+  const readCall = createCallReader(auth, removeUnreadable);
+  const handler = hot(scope, observe)(url, async (request) => {
     const { publisher } = readCall(request);
     const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
-    const several = readSeveralPlacements(request, query, body, notices);
+    const several = readSeveralPlacements(request, query, body);
     if (several === null) {
-      const fetchRequest = readWithNotices(request, query, body, notices);
+      const fetchRequest = readWithNotes(request, query, body);
       const [count] = await offers.count(publisher, [{ request: fetchRequest }]);
       return answerOf({ count });
     }

@@ -18,7 +18,6 @@ import { textOrNull } from '../../platform/http/body-parsing.ts';
 import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/reader.ts';
 import { hasGpc, isUsualConsent, readConsent } from '../../platform/lib/consent.ts';
 import { problem } from '../../platform/problem.ts';
-import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 import { type Note, noAddress, noLanguage } from './tolerant-input.ts';
@@ -75,38 +74,35 @@ export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
 });
 
 /**
- * Reads a fetch-offers request of an identified caller. Ignored and dropped values become notices.
+ * Reads a fetch-offers request of an identified caller. Ignored and dropped values are noted.
  * @throws AppError errors of `readFetchOffers`
  */
-export function readWithNotices(
+export function readWithNotes(
   request: FastifyRequest,
   query: FetchOffersQuery,
   body: FetchOffersBody,
-  notices: Notices,
 ): FetchOffersRequest {
   const { publisher, key } = callerOf(request);
-  const note = noticesOf(request, notices);
+  const note = notesOf(request);
   const read = readFetchOffers(query, body, clientOf(request), note, publisher.defaultPlacement);
   noteUnknownTheme(publisher, read.themeId, note);
   const resources = key?.restrictions?.resources ?? null;
   return resources === null ? read : keepToKey(resources, read);
 }
 
-/** Maximum number of notices of a request. A body may have thousands of dropped fields. */
+/** Maximum number of notes of a request. A body may have thousands of dropped fields. */
 const maxNotes = 50;
 
-/** Returns a function that turns ignored and dropped values of a request into notices. */
-export const noticesOf =
-  (request: FastifyRequest, notices: Notices): Note =>
+/** Returns a function that collects the ignored and dropped values of a request. */
+export const notesOf =
+  (request: FastifyRequest): Note =>
   (path, message) => {
     request.notes ??= [];
-    if (request.notes.length >= maxNotes) return;
-    request.notes.push({ path, message });
-    notices.add(callerOf(request).publisher.id, { path, message }, false);
+    if (request.notes.length < maxNotes) request.notes.push({ path, message });
   };
 
 /**
- * Adds a notice if the publisher lacks the requested theme.
+ * Adds a note if the publisher lacks the requested theme.
  * @returns whether it is unknown
  */
 export function noteUnknownTheme(publisher: Publisher, themeId: string | null, note: Note, path = '/themeId'): boolean {

@@ -1,12 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../accounts/caller.ts';
-import type { CatalogStore } from '../../catalog/store.ts';
 import { forLimitedKeys } from '../../management/http.ts';
 import type { App } from '../../platform/http/app.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { requireKnownEncoding } from '../../platform/http/body-parsing.ts';
 import {
-  bytesOf,
   type HotAnswer,
   type HotObserver,
   type HotRoutes,
@@ -16,10 +14,7 @@ import {
 } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { fetchAnswer } from '../answer-schemas.ts';
-import { type LiveCalls, recordLiveCall } from '../live-calls/live-calls.ts';
-import { noteRefusal } from '../notices/note-refusals.ts';
-import type { Notices } from '../notices/notices.ts';
-import { noticesOf, readWithNotices } from './request.ts';
+import { notesOf, readWithNotes } from './request.ts';
 import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery, readBody } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
@@ -35,19 +30,19 @@ const paths = {
   '/native/v1/offers.json': { operationId: 'fetchOffersV1', summary: 'Fetch offers (v1)' },
 };
 
-/** Records of calls for offers: notices of rejected values, and live calls. */
-export type CallRecords = { catalog: CatalogStore; liveCalls: LiveCalls; notices: Notices; now: () => number };
-
-type OfferRoutes = CallRecords & { auth: Authenticator<Caller>; offers: OfferService; hot: HotRoutes };
+/** Dependencies of routes for offers. `observe` logs their requests. */
+export type OfferRoutes = { auth: Authenticator<Caller>; hot: HotRoutes; observe: HotObserver };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 
-export async function offerRoutes(scope: App, { auth, offers, hot, ...records }: OfferRoutes): Promise<void> {
-  const { notices } = records;
+export async function offerRoutes(
+  scope: App,
+  { auth, offers, hot, observe }: OfferRoutes & { offers: OfferService },
+): Promise<void> {
   scope.addHook('onClose', offers.drain);
-  const serve = hot(scope, observeOfferCalls(records));
-  const readCall = createCallReader(auth, removeUnreadable, notices);
+  const serve = hot(scope, observe);
+  const readCall = createCallReader(auth, removeUnreadable);
   const schema = {
     description:
       'Selects the offers for one user at one or several placements. All versions of the path respond in the ' +
@@ -60,9 +55,9 @@ export async function offerRoutes(scope: App, { auth, offers, hot, ...records }:
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);
       const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
-      const several = readSeveralPlacements(request, query, body, notices);
+      const several = readSeveralPlacements(request, query, body);
       if (several === null) {
-        const fetchRequest = readWithNotices(request, query, body, notices);
+        const fetchRequest = readWithNotes(request, query, body);
         return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
       }
       return offersAnswer(await offers.fetchSeveral(publisher, several, request.trace));
@@ -76,21 +71,14 @@ export async function offerRoutes(scope: App, { auth, offers, hot, ...records }:
  * body and query.
  */
 export const createCallReader =
-  ({ identify }: Authenticator<Caller>, removeUnreadable: ReturnType<typeof createTolerantCheck>, notices: Notices) =>
+  ({ identify }: Authenticator<Caller>, removeUnreadable: ReturnType<typeof createTolerantCheck>) =>
   (request: FastifyRequest): Caller => {
     requireKnownEncoding(request.headers);
     const caller = identify(request, 'ads/offers');
     request.caller = caller;
-    removeUnreadable(request, noticesOf(request, notices));
+    removeUnreadable(request, notesOf(request));
     return caller;
   };
-
-/** Records rejected calls as notices, and calls of watched publishers as live calls. */
-export const observeOfferCalls = (records: CallRecords): HotObserver => ({
-  failed: (request, err) => noteRefusal(request, err, records),
-  answered: (request, { status, body }, ms) =>
-    recordLiveCall(request, { status, ms, body: () => bytesOf(body) }, records),
-});
 
 const head = hotHead({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
 

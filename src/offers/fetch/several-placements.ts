@@ -2,9 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { problem } from '../../platform/problem.ts';
-import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
-import { type FetchOffersRequest, noteUnknownTheme, noticesOf, readThemeName, readWithNotices } from './request.ts';
+import { type FetchOffersRequest, notesOf, noteUnknownTheme, readThemeName, readWithNotes } from './request.ts';
 import { type FetchBody, type FetchOffersQuery, maxCallPlacements } from './request-schema.ts';
 import type { Note } from './tolerant-input.ts';
 
@@ -22,14 +21,13 @@ export function readSeveralPlacements(
   request: FastifyRequest,
   query: FetchOffersQuery,
   { placements: sent, ...body }: FetchBody,
-  notices: Notices,
 ): SeveralPlacements | null {
   if (sent === undefined) return null;
-  const note = noticesOf(request, notices);
+  const note = notesOf(request);
   const entries = readEntries(sent, note);
   const [first] = entries;
   if (first === undefined) return null;
-  const shared = readWithNotices(request, query, { ...body, placement: first.placement }, notices);
+  const shared = readWithNotes(request, query, { ...body, placement: first.placement });
   const { publisher, key } = callerOf(request);
   const resources = key?.restrictions?.resources ?? null;
   const placements = entries.map(({ name, placement, count, theme, path }): PlacementRequest => {

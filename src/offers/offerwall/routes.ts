@@ -1,19 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Caller } from '../../accounts/caller.ts';
 import { campaignLimits } from '../../catalog/names.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
-import type { Authenticator } from '../../platform/http/auth.ts';
-import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
+import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { fetchOffersAnswer } from '../answer-schemas.ts';
-import { clientOf, readWithNotices } from '../fetch/request.ts';
+import { clientOf, readWithNotes } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
-import { createCallReader, observeOfferCalls, offersAnswer } from '../fetch/routes.ts';
+import { createCallReader, type OfferRoutes, offersAnswer } from '../fetch/routes.ts';
 import { createTolerantCheck } from '../fetch/tolerant-input.ts';
-import type { LiveCalls } from '../live-calls/live-calls.ts';
-import { noteRefusal } from '../notices/note-refusals.ts';
-import type { Notices } from '../notices/notices.ts';
 import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
@@ -81,18 +76,14 @@ const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 const schemas = { querystring: browseQuery, body: browseBody };
 const removeUnreadable = createTolerantCheck(schemas);
 
-type LinkedWall = OfferwallSources & { notices: Notices };
-type WallRoutes = LinkedWall & { auth: Authenticator<Caller>; liveCalls: LiveCalls; hot: HotRoutes };
-
 /** Routes of the offerwall: all offers a user may see, page by page (docs/reference/fetch-offers.md#offerwall). */
 export async function offerwallRoutes(
   scope: App,
-  { auth, notices, liveCalls, hot, ...sources }: WallRoutes,
+  { auth, hot, observe, ...sources }: OfferRoutes & OfferwallSources,
 ): Promise<void> {
-  const { catalog, now } = sources;
   const wall = createOfferwall(sources);
-  const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
-  const readCall = createCallReader(auth, removeUnreadable, notices);
+  const serve = hot(scope, observe);
+  const readCall = createCallReader(auth, removeUnreadable);
   const schema = {
     description: 'Returns all offers that a user can see, in pages. All versions of the path respond in the same way.',
     tags: ['Offers'],
@@ -104,7 +95,7 @@ export async function offerwallRoutes(
       const { publisher } = readCall(request);
       const query = request.query as Static<typeof browseQuery>;
       const { limit, cursor, ...body } = request.body as Static<typeof browseBody>;
-      const readRequest = () => readWithNotices(request, query, body, notices);
+      const readRequest = () => readWithNotes(request, query, body);
       const page = pageRequestOf({
         ...(limit === undefined ? {} : { limit }),
         ...(cursor ? { cursor } : {}),
@@ -117,9 +108,7 @@ export async function offerwallRoutes(
 }
 
 /** Routes called by the hosted page, which the signed link authorises. */
-export async function linkedWallRoutes(app: App, { notices, ...sources }: LinkedWall): Promise<void> {
-  const { catalog, now } = sources;
-  app.addHook('onError', async (request, _reply, err) => noteRefusal(request, err, { catalog, notices, now }));
+export async function linkedWallRoutes(app: App, sources: OfferwallSources): Promise<void> {
   const wall = createOfferwall(sources);
   const linkQuery = Type.Composite([Type.Object({ t: Type.Optional(Type.String()) }), wallQuery]);
   app.post('/offerwall/offers.json', { schema: { hide: true, querystring: linkQuery } }, async (request, reply) => {

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AppError } from '../errors.ts';
 import { type Logger, loggedUrl } from '../logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Tracing } from '../tracing/tracing.ts';
@@ -13,9 +14,14 @@ export type Pieces = { length: number; writeTo: (bytes: Buffer) => void };
 
 /**
  * A response that is written in one piece. `head` alternates names and values. A text `body` has one byte per
- * character.
+ * character. `error` is the error that it reports, if any.
  */
-export type HotAnswer = { status: number; head: readonly string[]; body: string | Buffer | Pieces };
+export type HotAnswer = {
+  status: number;
+  head: readonly string[];
+  body: string | Buffer | Pieces;
+  error?: AppError;
+};
 
 /**
  * An async handler.
@@ -23,13 +29,8 @@ export type HotAnswer = { status: number; head: readonly string[]; body: string 
  */
 type HotHandler = (request: FastifyRequest) => Promise<HotAnswer>;
 
-/** Observer of a plugin's requests. */
-export type HotObserver = {
-  /** Called for each failed request before it is answered. */
-  failed?: (request: FastifyRequest, err: unknown) => void;
-  /** Called for each response. `ms` is the time from reading the request to passing the response to the connection. */
-  answered?: (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
-};
+/** Observer of a plugin's responses. `ms` is the time from reading the request to passing on the response. */
+export type HotObserver = (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
 
 /** Installs the error handler of a plugin in the scope without hooks, and wraps the handlers of its routes. */
 export type HotRoutes = (
@@ -64,26 +65,22 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
     isClosing = true;
   });
 
-  return (plugin, { failed, answered } = {}) => {
-    /** A failing observer must not affect the response. */
-    function observe(note: () => void): void {
-      try {
-        note();
-      } catch (err) {
-        logger.error({ err }, 'recording request failed');
-      }
-    }
-
+  return (plugin, observe) => {
     function errorAnswer(request: FastifyRequest, err: unknown): HotAnswer {
-      if (failed !== undefined) observe(() => failed(request, err));
       const error = handleFailure(err, request, { failures, logger });
-      return hotAnswer(error.status, errorHeaders(error), Buffer.from(errorText(error, request.id)));
+      const body = Buffer.from(errorText(error, request.id));
+      return { ...hotAnswer(error.status, errorHeaders(error), body), error };
     }
 
     function finish(request: FastifyRequest, answer: HotAnswer, route: string, startMs: number): void {
       const { status } = answer;
       const ms = performance.now() - startMs;
-      if (answered !== undefined) observe(() => answered(request, answer, ms));
+      try {
+        observe?.(request, answer, ms);
+      } catch (err) {
+        // The response has been sent already.
+        logger.error({ err }, 'recording request failed');
+      }
       metrics.requestEnded(route, status, ms);
       logRequest(logger, request, status, ms);
     }

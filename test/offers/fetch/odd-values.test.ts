@@ -24,7 +24,7 @@ async function post(body: unknown, { query = '', headers = {}, path = '/native/v
 
 /** Paths of the notices of all calls since the last time. */
 async function noted(): Promise<string[]> {
-  await t.deps.notices.write(t.pool);
+  await t.deps.requestLog.write();
   const { rows } = await t.pool.query<{ path: string }>(
     'with gone as (delete from request_notices returning path) select path from gone order by path',
   );

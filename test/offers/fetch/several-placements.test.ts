@@ -255,7 +255,7 @@ test.each([
   expect(status, JSON.stringify(body)).toBe(200);
   const answered = body.data.placements?.map(({ name }: { name: string }) => name) ?? null;
   expect(answered).toEqual(names);
-  await t.deps.notices.write(t.pool);
+  await t.deps.requestLog.write();
   const { rows } = await t.pool.query<{ path: string }>('select path from request_notices');
   if (path === null) expect(rows).toEqual([]);
   else expect(rows.map((row) => row.path)).toContain(path);

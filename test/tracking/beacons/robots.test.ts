@@ -55,7 +55,7 @@ async function startCountingAnew(): Promise<void> {
 test('a publisher whose tracking events are all attributed to robots gets a notice with the user agent', async () => {
   await startCountingAnew();
   await sendEvents(25, kiosk);
-  const jobs = await startTestJobs(t, 'robot notices', 'request notices');
+  const jobs = await startTestJobs(t, 'robot notices', 'request log');
   await expect.poll(readNotices).toEqual([expect.stringContaining(kiosk)]);
   await jobs.stop();
 });
@@ -65,6 +65,6 @@ test('a single person among the robots shows that people are counted', async () 
   await sendEvents(25, kiosk);
   await sendEvents(1, browser);
   await (await startTestJobs(t, 'robot notices')).stop();
-  await t.deps.notices.write(t.pool);
+  await t.deps.requestLog.write();
   expect(await readNotices()).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { dayMs } from '../../../platform/lib/time.ts';
 import { badge, card, link, table } from '../../../shell/components.ts';
 import { percent } from '../../../shell/format.ts';
 import { outcomeText } from '../../outcome-text.ts';
-import { findOutcomes, outcomesKeptMs } from '../../outcomes/store.ts';
+import { findOutcomes, outcomesKeptMs } from '../../request-log/outcomes.ts';
 
 /** Card with the shares of decisions by outcome over the last 24 hours and 7 days. */
 export async function outcomesCard(

@@ -4,7 +4,7 @@ import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import { readProblem, wordProblem } from '../../../platform/problem.ts';
 import { link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
-import type { LiveCall } from '../../live-calls/store.ts';
+import type { LiveCall } from '../../request-log/store.ts';
 
 type Advice = (path: (rest: string) => string) => Html;
 

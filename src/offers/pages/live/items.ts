@@ -8,7 +8,7 @@ import { badge, codeBlock, link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
-import type { LiveCall } from '../../live-calls/store.ts';
+import { isRefused, type LiveCall, type LoggedCall } from '../../request-log/store.ts';
 import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
@@ -39,7 +39,7 @@ export function sessionItem(request: LiveRequest, call: LiveCall | undefined, pu
 }
 
 /** List item of any other call. */
-export const callItem = ({ id, at, call }: { id: string; at: Date; call: LiveCall }, publisher: Publisher): Html =>
+export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Html =>
   html`<li id="call-${id}" data-kind="${kindOf(call)}">
     ${moment(publisher, at, 'second')}
     ${stateBadge(call)}
@@ -58,7 +58,7 @@ function errorText({ code, message }: { code: string; message: string }): string
 
 type Kind = 'refused' | 'partly' | 'answered';
 const kindOf = ({ status, notes }: LiveCall): Kind =>
-  status >= 400 ? 'refused' : notes.length > 0 ? 'partly' : 'answered';
+  isRefused(status) ? 'refused' : notes.length > 0 ? 'partly' : 'answered';
 
 function stateBadge(call: LiveCall): Html {
   const kind = kindOf(call);

@@ -6,27 +6,24 @@ import { createEventStreams, type StreamEvent } from '../../../platform/http/eve
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
-import { dayMs } from '../../../platform/lib/time.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { card, emptyState } from '../../../shell/components.ts';
 import type { Shell } from '../../../shell/layout.ts';
-import type { CallSources } from '../../live-calls/new-calls.ts';
 import { liveCard } from '../../live-card.ts';
-import { findNotices, noticeTable } from './notices.ts';
-import { watchCalls } from './watch.ts';
+import { findNotices } from '../../request-log/store.ts';
+import { noticeTable } from './notices.ts';
+import { type LiveSources, watchCalls } from './watch.ts';
 
-const noticesLookbackMs = dayMs;
-
-type LiveSources = CallSources & { logger: Logger; checkSession: SessionCheck };
+type LiveDeps = LiveSources & { logger: Logger; checkSession: SessionCheck };
 
 /** Pages of live calls, with request, response and advice (docs/reference/debugging.md#live-calls). */
-export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveSources): void {
+export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveDeps): void {
   const { pool, now } = sources;
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
   const pages = publisherPages(app, shell);
   const noticeList = async (context: PublisherContext): Promise<Html> => {
-    const notices = await findNotices(pool, context.publisher.id, now() - noticesLookbackMs);
+    const notices = await findNotices(pool, context.publisher.id, now());
     return html`
       <div hx-get="${context.path('/live/notices')}" hx-trigger="every 5s" hx-swap="outerHTML">
         ${
@@ -63,7 +60,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
 }
 
 /** The first response tells the page that calls are recorded from now on. */
-function opened(sources: CallSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
+function opened(sources: LiveSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
   const next = watchCalls(sources, publisher);
   let isOpen = false;
   return async () => {

@@ -1,7 +1,8 @@
+import type pg from 'pg';
 import type { Publisher } from '../../../catalog/types.ts';
 import type { StreamEvent } from '../../../platform/http/event-streams.ts';
-import { type CallSources, lookbackMs, newCalls } from '../../live-calls/new-calls.ts';
-import { isFetch, type LiveCall } from '../../live-calls/store.ts';
+import { lookbackMs, type RequestLog } from '../../request-log/request-log.ts';
+import { isFetch, type LiveCall } from '../../request-log/store.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 
@@ -9,18 +10,19 @@ import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 const maxWatched = 30;
 /** Maximum number of new sessions read at once. */
 const maxNew = 200;
+
+/** Sources of the live page: sessions, and logged calls. */
+export type LiveSources = { pool: pg.Pool; requestLog: RequestLog; now: () => number };
+
 /**
  * Creates a watch.
  * @returns a function that returns new and changed items on each call
  */
-export function watchCalls(sources: CallSources, publisher: Publisher): () => Promise<StreamEvent[]> {
-  const { pool, dbHealth, liveCalls } = sources;
-  const calls = newCalls(sources, publisher.id);
+export function watchCalls(sources: LiveSources, publisher: Publisher): () => Promise<StreamEvent[]> {
+  const newCalls = sources.requestLog.watch(publisher.id);
   const sessions = changedSessions(sources, publisher);
   return async () => {
-    if (!dbHealth.isUp()) return [];
-    await liveCalls.watch(pool, publisher.id);
-    const fresh = await calls();
+    const fresh = await newCalls();
     const ofSessions = new Map(
       fresh.flatMap(({ call }) => (call.sessionId !== null && isFetch(call) ? [[call.sessionId, call] as const] : [])),
     );
@@ -31,7 +33,7 @@ export function watchCalls(sources: CallSources, publisher: Publisher): () => Pr
 }
 
 /** Returns answered fetches, again whenever their events or perks change. */
-function changedSessions({ pool, now }: CallSources, publisher: Publisher) {
+function changedSessions({ pool, now }: LiveSources, publisher: Publisher) {
   const sentItems = new Map<string, { markup: string; call: LiveCall | undefined }>();
   let lastId = sessionIdAt(now() - lookbackMs);
   return async (calls: ReadonlyMap<string, LiveCall>) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readCalls } from '../../../src/offers/live-calls/store.ts';
+import { readCalls } from '../../../src/offers/request-log/store.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -10,7 +10,7 @@ afterAll(() => t.close());
 
 test('a call with an unknown key is stored without the key if there is a single publisher', async () => {
   const recorded = async () => {
-    await t.deps.liveCalls.sync(t.pool);
+    await t.deps.requestLog.write();
     return readCalls(t.pool, t.publisher.id, { sinceMs: 0, except: [], limit: 9 });
   };
   const url = '/native/v4/offers.json?api_key=pk_nobody_knows_it';

@@ -25,7 +25,7 @@ async function send(body: unknown, { path = '/native/v4/offers.json', query = ''
 type NoticeRow = { path: string; message: string; refused: boolean; count: string };
 
 async function written(): Promise<NoticeRow[]> {
-  await t.deps.notices.write(t.pool);
+  await t.deps.requestLog.write();
   const { rows } = await t.pool.query<NoticeRow>(
     'select path, message, refused, count from request_notices where publisher_id = $1 order by path, message',
     [t.publisher.id],
@@ -91,7 +91,7 @@ describe('notices that anybody can cause', () => {
     for (let call = 10; call < 20; call++) {
       nowMs += 1000;
       await send(Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`bad ${call} ${at}`, 1])));
-      await t.deps.notices.write(t.pool);
+      await t.deps.requestLog.write();
     }
     const rows = await written();
     expect(rows).toHaveLength(100);
@@ -116,7 +116,7 @@ describe('notices that anybody can cause', () => {
 test('two processes that write the same notices at once add up', async () => {
   for (let round = 0; round < 3; round++) {
     await Promise.all(Array.from({ length: 8 }, () => send({ country: '?', theme_id: 'none' })));
-    await Promise.all([t.deps.notices.write(t.pool), t.deps.notices.write(t.pool)]);
+    await Promise.all([t.deps.requestLog.write(), t.deps.requestLog.write()]);
   }
   expect((await written()).map(({ count }) => count)).toEqual(['24', '24']);
 });

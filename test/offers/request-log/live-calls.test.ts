@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publisher } from '../../../src/catalog/types.ts';
 import { loadDemoCatalogue, randomDemoIds } from '../../../src/demo/catalogue.ts';
-import { createLiveCalls } from '../../../src/offers/live-calls/live-calls.ts';
-import { maskAnswer, maskRequest } from '../../../src/offers/live-calls/mask.ts';
-import { readCalls } from '../../../src/offers/live-calls/store.ts';
 import { sessionItem } from '../../../src/offers/pages/live/items.ts';
 import { findRequests } from '../../../src/offers/pages/live/requests.ts';
 import { watchCalls } from '../../../src/offers/pages/live/watch.ts';
+import { maskAnswer, maskRequest } from '../../../src/offers/request-log/mask.ts';
+import { createRequestLog } from '../../../src/offers/request-log/request-log.ts';
+import { readCalls } from '../../../src/offers/request-log/store.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
@@ -41,7 +41,7 @@ async function send(body: unknown, { key = t.publisher.sdkId, path = '/native/v4
 }
 
 const recorded = async () => {
-  await t.deps.liveCalls.sync(t.pool);
+  await t.deps.requestLog.write();
   return readCalls(t.pool, t.publisher.id, { sinceMs: nowMs - minuteMs, except: [], limit: 100 });
 };
 const placement = 'checkout';
@@ -52,7 +52,7 @@ test('nothing is recorded while nobody watches', async () => {
 });
 
 test('calls of a watched publisher, including rejected ones, are recorded and masked; others are not', async () => {
-  await t.deps.liveCalls.watch(t.pool, t.publisher.id);
+  await t.deps.requestLog.watch(t.publisher.id)();
   const attributes = { plan: 'plus', first_name: 'Adamina', pub_user_id: 'user-4711', contact: 'ada@example.com' };
   expect(await send({ placement, ...attributes, country: 'Germany', themeId: 'none' })).toBe(200);
   nowMs += 1;
@@ -104,15 +104,15 @@ test('the response to a request with hundreds of hidden texts is hidden complete
 });
 
 test('another process learns who is watched, and the calls of both are read in one list', async () => {
-  const elsewhere = createLiveCalls(() => nowMs);
+  const elsewhere = createRequestLog({ ...t.deps, pool: t.pool, now: () => nowMs });
   expect(elsewhere.isWatched(t.publisher.id)).toBe(false);
-  await elsewhere.sync(t.pool);
+  await elsewhere.write();
   expect(elsewhere.isWatched(t.publisher.id)).toBe(true);
   const calls = await recorded();
   const call = calls[0]?.call;
   if (call === undefined) throw new Error('nothing was recorded');
-  elsewhere.add(t.publisher.id, () => ({ ...call, path: '/elsewhere' }));
-  await elsewhere.sync(t.pool);
+  elsewhere.addCall(t.publisher.id, () => ({ ...call, path: '/elsewhere' }));
+  await elsewhere.write();
   expect((await recorded()).map((entry) => entry.call.path)).toContain('/elsewhere');
 });
 
@@ -123,21 +123,21 @@ test('a flood of calls is limited, watching ends with the page, and calls are de
   nowMs += 15_001;
   await send({ placement });
   expect(await recorded()).toHaveLength(before + 25);
-  expect(t.deps.liveCalls.isAnyWatched()).toBe(false);
+  expect(t.deps.requestLog.isAnyWatched()).toBe(false);
   await applyOfferRetention(t.pool, t.deps.config, nowMs + 60 * minuteMs);
   expect((await t.pool.query('select from live_calls union all select from live_watches')).rowCount).toBe(0);
 });
 
 test('rejected calls are stored for an hour while no page is open, including management calls', async () => {
-  await t.deps.liveCalls.sync(t.pool);
-  expect(t.deps.liveCalls.isAnyWatched()).toBe(false);
+  await t.deps.requestLog.write();
+  expect(t.deps.requestLog.isAnyWatched()).toBe(false);
   expect(await send({ placement })).toBe(200);
   expect(await send({})).toBe(400);
   expect(await send({ placement }, { key: 'pk_nobody_knows_it' })).toBe(401);
   const secret = { name: 'x', permissions: ['a-secret-of-theirs'] };
   expect(await send(secret, { key: 'reports-only', path: '/manage/v1/keys' })).toBe(403);
   const statuses = async (sinceMs: number) => {
-    await t.deps.liveCalls.sync(t.pool);
+    await t.deps.requestLog.write();
     const query = { sinceMs: nowMs - minuteMs, refusedSinceMs: sinceMs, except: [], limit: 100 };
     return readCalls(t.pool, t.publisher.id, query);
   };
@@ -159,7 +159,7 @@ test('on the live page a perks call is a separate item, and the fetch keeps its 
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   const items = watchCalls({ ...t.deps, pool: t.pool }, publisher);
   const itemTexts = async () => {
-    await t.deps.liveCalls.sync(t.pool);
+    await t.deps.requestLog.write();
     return (await items()).map(({ data }) => data);
   };
   await itemTexts();

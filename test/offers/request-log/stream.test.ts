@@ -57,9 +57,9 @@ function tail(key: string, ...args: string[]) {
 /** Waits until `streams` more have been opened than `before`, and the publisher is watched. */
 async function watched(before: number, streams: number): Promise<void> {
   await expect.poll(() => opened - before).toBe(streams);
-  await expect.poll(() => t.deps.liveCalls.isWatched(t.publisher.id)).toBe(true);
+  await expect.poll(() => t.deps.requestLog.isWatched(t.publisher.id)).toBe(true);
 }
-const written = () => t.deps.liveCalls.sync(t.pool);
+const written = () => t.deps.requestLog.write();
 
 test('shows calls as they arrive, masked, with rejected and ignored values; a filter selects some', async () => {
   await addKey('tail', 'configurations');

@@ -10,8 +10,8 @@ import { createEventStreams, type StreamEvent } from '../../platform/http/event-
 import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { readProblem } from '../../platform/problem.ts';
-import { type CallSources, newCalls } from './new-calls.ts';
-import { isFetch, type KeptCall, type LiveCall } from './store.ts';
+import type { RequestLog } from './request-log.ts';
+import { isFetch, type LiveCall, type LoggedCall } from './store.ts';
 
 const query = Type.Object({
   publisher_id: publisherIdParameter,
@@ -47,7 +47,9 @@ const schema = {
 };
 
 /** Dependencies of the stream. `checkKey` tells whether its key is still valid. */
-type StreamDeps = CallSources & {
+type StreamDeps = {
+  requestLog: RequestLog;
+  now: () => number;
   auth: Authenticator<Caller>;
   catalog: CatalogStore;
   checkKey: (request: FastifyRequest) => () => boolean;
@@ -55,33 +57,31 @@ type StreamDeps = CallSources & {
 };
 
 /** Stream of a publisher's calls (docs/reference/debugging.md#live-calls). */
-export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger, ...sources }: StreamDeps) {
+export async function liveCallRoutes(app: App, { requestLog, now, auth, catalog, checkKey, logger }: StreamDeps) {
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
   const hooks = { preValidation: auth.requireKey('configurations', 'accounts') };
   app.get<{ Querystring: Query }>('/manage/v1/live-calls/stream', { schema, ...hooks }, (request, reply) => {
     const { publisherId } = callOf(request);
     const defaultPlacement = () => catalog.current().publishers.get(publisherId)?.defaultPlacement ?? null;
-    const read = newCalls(sources, publisherId);
+    const newCalls = requestLog.watch(publisherId);
     const isAllowed = checkKey(request);
-    const openedMs = sources.now();
+    const openedMs = now();
     let last: number | null = Number(request.query.last ?? 10);
     streams.open(reply, {
       owner: `publisher ${publisherId}`,
       publisherId,
       isAllowed,
       next: async () => {
-        if (!sources.dbHealth.isUp()) return [];
-        await sources.liveCalls.watch(sources.pool, publisherId);
-        const fresh = (await read()).map((entry) => ({
-          entry,
-          placements: placementsOf(entry.call, defaultPlacement()),
+        const calls = (await newCalls()).map((logged) => ({
+          ...logged,
+          placements: placementsOf(logged.call, defaultPlacement()),
         }));
-        const matching = fresh.filter(({ entry, placements }) => isAsked(request.query, entry.call, placements));
-        const earlier = matching.filter(({ entry }) => entry.at.getTime() < openedMs).length;
+        const matching = calls.filter(({ call, placements }) => isRequested(request.query, call, placements));
+        const earlier = matching.filter(({ at }) => at.getTime() < openedMs).length;
         const skipped = last === null ? 0 : Math.max(0, earlier - last);
         last = null;
-        return matching.slice(skipped).map(({ entry, placements }) => eventOf(entry, placements));
+        return matching.slice(skipped).map(eventOf);
       },
     });
     return reply;
@@ -100,13 +100,13 @@ function placementsOf(call: LiveCall, defaultPlacement: string | null): string[]
 const asObject = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
-function isAsked({ status, placement }: Query, call: LiveCall, placements: readonly string[]): boolean {
+function isRequested({ status, placement }: Query, call: LiveCall, placements: readonly string[]): boolean {
   if (status !== undefined && status !== String(call.status) && status !== `${Math.floor(call.status / 100)}xx`)
     return false;
   return placement === undefined || placements.includes(normaliseName(placement));
 }
 
-function eventOf({ id, at, call }: KeptCall, placements: readonly string[]): StreamEvent {
+function eventOf({ id, at, placements, call }: LoggedCall & { placements: readonly string[] }): StreamEvent {
   const { sessionId, ...rest } = call;
   const notes = call.notes.map(({ path, message }) => ({ path, message: readProblem(message) }));
   return {

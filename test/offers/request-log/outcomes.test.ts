@@ -1,13 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DecisionInput } from '../../src/decision/types.ts';
-import { createOutcomeSampler } from '../../src/offers/metrics.ts';
-import { findOutcomes } from '../../src/offers/outcomes/store.ts';
-import { dayMs } from '../../src/platform/lib/time.ts';
-import { signInAs } from '../dashboard/support.ts';
-import { campaignOf, inputOf, noonMs, offersOf, publisherWith } from '../decision/support.ts';
-import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { fetchOffers } from '../tracking/journey.ts';
+import type { DecisionInput } from '../../../src/decision/types.ts';
+import { createOutcomeSampler, findOutcomes } from '../../../src/offers/request-log/outcomes.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { signInAs } from '../../dashboard/support.ts';
+import { campaignOf, inputOf, noonMs, offersOf, publisherWith } from '../../decision/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { fetchOffers } from '../../tracking/journey.ts';
 
 let t: TestApp;
 beforeAll(async () => {

@@ -1,0 +1,129 @@
+import type pg from 'pg';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { minuteMs } from '../../platform/lib/time.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { storedProblem } from '../../platform/problem.ts';
+import {
+  type LiveCall,
+  type LoggedCall,
+  type Notice,
+  readCalls,
+  readWatched,
+  refusedKeptMs,
+  writeCalls,
+  writeNotices,
+  writeWatch,
+} from './store.ts';
+
+/**
+ * Log of what publishers request (docs/reference/debugging.md#request-log): refused calls, all calls while somebody
+ * watches, and notices of ignored, dropped and refused values. Each process collects its own requests in memory, a job
+ * writes them in groups, and every process reads those of all.
+ */
+export type RequestLog = {
+  isAnyWatched: () => boolean;
+  isWatched: (publisherId: number) => boolean;
+  /**
+   * Adds a call.
+   * @param read called if there is room for the call
+   */
+  addCall: (publisherId: number, read: () => LiveCall) => void;
+  /**
+   * Adds a notice.
+   * @param detail `path` has the format of an error's details; '' for the whole request
+   */
+  addNotice: (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
+  /**
+   * Returns a function that makes all processes log the calls of a publisher for the next seconds, and returns the
+   * calls since its last result, oldest first. The first result has those of the last minute, and refused ones of the
+   * last hour. Calls may be slightly out of order, because they are written in groups.
+   */
+  watch: (publisherId: number) => () => Promise<LoggedCall[]>;
+  /** Writes the collected requests, which are lost if that fails, and reads who is watched. */
+  write: () => Promise<void>;
+};
+
+/** Duration of a watch (milliseconds). An open page renews it earlier. */
+const watchMs = 15_000;
+/** How far back a watch starts (milliseconds). */
+export const lookbackMs = minuteMs;
+/** Maximum number of calls that a watch returns at once. */
+const maxReturned = 200;
+
+/** Limits between two writes. Anybody can cause refused calls and notices. */
+const maxPublishers = 1000;
+const maxWatchedCalls = 25;
+const maxUnwatchedCalls = 5;
+const maxNotices = 50;
+
+/** Maximum lengths of a notice (characters), as in the table. */
+const maxPath = 200;
+const maxMessage = 500;
+
+const storable = (text: string, length: number): string =>
+  text.slice(0, length).toWellFormed().replaceAll('\0', '\ufffd');
+
+type LogDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+
+export function createRequestLog({ pool, dbHealth, now }: LogDeps): RequestLog {
+  let watchedUntilMs = new Map<number, number>();
+  let collected = new Map<number, { calls: LoggedCall[]; notices: Map<string, Notice> }>();
+  const isWatched = (publisherId: number): boolean => (watchedUntilMs.get(publisherId) ?? 0) > now();
+  const requestsOf = (publisherId: number) =>
+    collected.has(publisherId) || collected.size < maxPublishers
+      ? getOrInsert(collected, publisherId, () => ({ calls: [], notices: new Map() }))
+      : null;
+
+  return {
+    isAnyWatched: () => watchedUntilMs.size > 0,
+    isWatched,
+    addCall: (publisherId, read) => {
+      const calls = requestsOf(publisherId)?.calls;
+      const limit = isWatched(publisherId) ? maxWatchedCalls : maxUnwatchedCalls;
+      if (calls === undefined || calls.length >= limit) return;
+      calls.push({ id: newUuid7(now()), at: new Date(now()), call: read() });
+    },
+    addNotice: (publisherId, detail, refused) => {
+      const notices = requestsOf(publisherId)?.notices;
+      if (notices === undefined) return;
+      const [path, message] = [storable(detail.path, maxPath), storable(storedProblem(detail.message), maxMessage)];
+      const name = `${path} ${message}`;
+      const count = (notices.get(name)?.count ?? 0) + 1;
+      if (count > 1 || notices.size < maxNotices)
+        notices.set(name, { path, message, refused, count, lastAt: new Date(now()) });
+    },
+    watch: (publisherId) => {
+      let recent: { id: string; at: Date }[] = [];
+      let refusedSinceMs = now() - refusedKeptMs;
+      return async () => {
+        if (!dbHealth.isUp()) return [];
+        const untilMs = now() + watchMs;
+        watchedUntilMs.set(publisherId, untilMs);
+        await writeWatch(pool, publisherId, untilMs);
+        const sinceMs = now() - lookbackMs;
+        const except = recent.map(({ id }) => id);
+        const calls = await readCalls(pool, publisherId, { sinceMs, refusedSinceMs, except, limit: maxReturned });
+        refusedSinceMs = sinceMs;
+        recent = [...recent, ...calls.map(({ id, at }) => ({ id, at }))].filter(({ at }) => at.getTime() >= sinceMs);
+        return calls;
+      };
+    },
+    write: async () => {
+      const requests = [...collected];
+      collected = new Map();
+      const calls = requests.flatMap(([publisherId, of]) => of.calls.map((call) => ({ publisherId, ...call })));
+      const notices = requests.flatMap(([publisherId, of]) =>
+        [...of.notices.values()].map((notice) => ({ publisherId, ...notice })),
+      );
+      if (calls.length > 0) await writeCalls(pool, calls, now());
+      if (notices.length > 0) await writeNotices(pool, notices);
+      const watched = await readWatched(pool, now());
+      // Includes watches that this process began during the query.
+      for (const [publisherId, untilMs] of watchedUntilMs)
+        if (untilMs > Math.max(now(), watched.get(publisherId) ?? 0)) watched.set(publisherId, untilMs);
+      watchedUntilMs = watched;
+    },
+  };
+}
