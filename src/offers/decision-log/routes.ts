@@ -115,24 +115,13 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
 function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Propensity) {
   const { identical, offers, emptyReason } = reDecide(stored, input);
   const { experiments, ghost } = stored.inputs;
-  const shownOffers = stored.offerIds.map(
-    (offerId, index): ShownOffer => ({
-      offer_id: offerId,
-      campaign_id: stored.campaignIds[index] ?? 0,
-      position: index + 1,
-      score: stored.scores[index] ?? 0,
-      propensity: propensityOf(offerId, index + 1),
-    }),
-  );
-  const again = offers.map(
-    ({ offer, score }, index): ShownOffer => ({
-      offer_id: offer.id,
-      campaign_id: offer.campaign.id,
-      position: index + 1,
-      score,
-      propensity: propensityOf(offer.id, index + 1),
-    }),
-  );
+  const shown = (index: number, offerId: number, campaignId = 0, score = 0): ShownOffer => ({
+    offer_id: offerId,
+    campaign_id: campaignId,
+    position: index + 1,
+    score,
+    propensity: propensityOf(offerId, index + 1),
+  });
   return {
     message: identical ? 'The decision is the same, bit for bit.' : 'The decision is not the same.',
     data: {
@@ -141,11 +130,14 @@ function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Prop
       seed: stored.seed,
       snapshot_version: stored.catalogVersion,
       identical,
-      offers: shownOffers,
+      offers: stored.offerIds.map((id, index) => shown(index, id, stored.campaignIds[index], stored.scores[index])),
       empty_reason: stored.emptyReason,
       ...(experiments === undefined ? {} : { experiments: announcedOf(experiments.arms) }),
       ...(ghost === undefined ? {} : { would_have_shown: [...ghost.offers] }),
-      replayed: { offers: again, empty_reason: emptyReason },
+      replayed: {
+        offers: offers.map(({ offer, score }, index) => shown(index, offer.id, offer.campaign.id, score)),
+        empty_reason: emptyReason,
+      },
     },
   };
 }

@@ -22,27 +22,14 @@ export async function findUserDecisions(
   }: { publisherId: number; userKeys: readonly string[]; identifier: string; limit: number },
 ): Promise<UserDecision[]> {
   const newest = (condition: string): string => `(
-    select id, created_at, placement, user_key, offer_ids, decision is not null as is_stored
+    select id as "sessionId", created_at as at, placement, user_key as "userKey", offer_ids as "offerIds",
+      decision is not null as "isStored"
     from sessions where publisher_id = $1 and ${condition} order by day desc, id desc limit $4
   )`;
-  const { rows } = await executor.query<{
-    id: string;
-    created_at: Date;
-    placement: string;
-    user_key: string | null;
-    offer_ids: number[];
-    is_stored: boolean;
-  }>(
-    `select * from (${newest('user_key = any($2::uuid[])')} union ${newest('pub_user_id = $3')}) as found
-    order by id desc limit $4`,
+  const { rows } = await executor.query<UserDecision>(
+    `${newest('user_key = any($2::uuid[])')} union ${newest('pub_user_id = $3')}
+    order by "sessionId" desc limit $4`,
     [publisherId, userKeys, identifier, limit],
   );
-  return rows.map((row) => ({
-    sessionId: row.id,
-    at: row.created_at,
-    placement: row.placement,
-    userKey: row.user_key,
-    offerIds: row.offer_ids,
-    isStored: row.is_stored,
-  }));
+  return rows;
 }

@@ -1,4 +1,3 @@
-import { v7 } from 'uuid';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../../platform/lib/uuid7.ts';
 
@@ -17,9 +16,6 @@ export type LiveRequest = {
   /** Number of selected perks; null for a session without perks. */
   selected: number | null;
 };
-
-/** Smallest session id of a time. */
-export const sessionIdAt = (atMs: number): string => v7({ msecs: atMs, random: new Uint8Array(16), seq: 0 });
 
 /** Ids of a publisher's sessions after a given one, oldest first. Reads only newer rows, by primary key. */
 export async function sessionsAfter(
@@ -43,11 +39,11 @@ export async function findRequests(
   sessionIds: readonly string[],
 ): Promise<LiveRequest[]> {
   if (sessionIds.length === 0) return [];
-  const { rows } = await executor.query<RequestRow>({
+  const { rows } = await executor.query<LiveRequest>({
     name: 'live_requests',
     text: `with wanted as (select day, id from unnest($2::date[], $3::uuid[]) as w (day, id))
-    select s.id, s.created_at, s.placement, s.country, s.dev, cardinality(s.offer_ids) as offers,
-      u.wrapped_at, cardinality(u.selected) as selected,
+    select s.id as "sessionId", s.created_at as at, s.placement, s.country, s.dev, cardinality(s.offer_ids) as offers,
+      u.wrapped_at as "wrappedAt", cardinality(u.selected) as selected,
       coalesce((
         select jsonb_object_agg(kind, n) from (
           select split_part(e.kind, ':', 1) as kind, count(*)::int as n
@@ -62,27 +58,5 @@ export async function findRequests(
     order by s.day desc, s.id desc`,
     values: [publisherId, sessionIds.map(dayOfUuid7), sessionIds],
   });
-  return rows.map((row) => ({
-    sessionId: row.id,
-    at: row.created_at,
-    placement: row.placement,
-    country: row.country,
-    dev: row.dev,
-    offers: row.offers,
-    events: row.events,
-    wrappedAt: row.wrapped_at,
-    selected: row.selected,
-  }));
+  return rows;
 }
-
-type RequestRow = {
-  id: string;
-  created_at: Date;
-  placement: string;
-  country: string | null;
-  dev: boolean;
-  offers: number;
-  wrapped_at: Date | null;
-  selected: number | null;
-  events: Record<string, number>;
-};

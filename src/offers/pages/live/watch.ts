@@ -1,10 +1,11 @@
 import type pg from 'pg';
 import type { Publisher } from '../../../catalog/types.ts';
 import type { StreamEvent } from '../../../platform/http/event-streams.ts';
+import { firstUuid7At } from '../../../platform/lib/uuid7.ts';
 import { lookbackMs, type RequestLog } from '../../request-log/request-log.ts';
 import { isFetch, type LiveCall } from '../../request-log/store.ts';
 import { callItem, sessionItem } from './items.ts';
-import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
+import { findRequests, sessionsAfter } from './requests.ts';
 
 /** Maximum number of sessions that a stream updates. */
 const maxWatched = 30;
@@ -35,7 +36,7 @@ export function watchCalls(sources: LiveSources, publisher: Publisher): () => Pr
 /** Returns answered fetches, again whenever their events or perks change. */
 function changedSessions({ pool, now }: LiveSources, publisher: Publisher) {
   const sentItems = new Map<string, { markup: string; call: LiveCall | undefined }>();
-  let lastId = sessionIdAt(now() - lookbackMs);
+  let lastId = firstUuid7At(now() - lookbackMs);
   return async (calls: ReadonlyMap<string, LiveCall>) => {
     const fresh = await sessionsAfter(pool, publisher.id, lastId, maxNew);
     lastId = fresh.at(-1) ?? lastId;
