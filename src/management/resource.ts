@@ -51,8 +51,6 @@ export type Resource = {
   madeByOperators?: true;
   /** Columns that cannot be changed after creation. */
   fixed?: readonly string[];
-  /** Columns that only operators can change. */
-  operatorOnly?: readonly string[];
   /** Columns that refer to a row of another kind of the same publisher. */
   references?: Readonly<Record<string, Reference>>;
   /** Tables and columns whose rows prevent removal of the rows they refer to. */

@@ -8,7 +8,7 @@ import { noun, problem } from '../platform/problem.ts';
 import { audit } from './audit.ts';
 import { defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
 import { checkValue } from './schema-errors.ts';
-import { isOperator, type Work } from './unit-of-work.ts';
+import type { Work } from './unit-of-work.ts';
 
 /** Mode of a change. If `ifMatch` is null, it applies to any version. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };
@@ -232,7 +232,6 @@ async function checked(resource: Resource, work: Work, input: Values, current: V
     throw new AppError('invalid_request', { details: [...shape, ...further] });
   }
   const values = (await resource.complete?.(input, work, current)) ?? input;
-  requireOperator(resource, work, values, current);
   const details = [
     ...(await missingReferences(resource, work, values, current)),
     ...((await resource.check?.(values, work, current)) ?? []),
@@ -240,15 +239,6 @@ async function checked(resource: Resource, work: Work, input: Values, current: V
   ];
   if (details.length > 0) throw new AppError('invalid_request', { details });
   return values;
-}
-
-function requireOperator(resource: Resource, { actor }: Work, values: Values, current: View | null): void {
-  if (isOperator(actor)) return;
-  const before = current ?? defaultsOf(resource);
-  const denied = (resource.operatorOnly ?? []).filter((name) => !isDeepStrictEqual(values[name], before[name]));
-  if (denied.length === 0) return;
-  const details = denied.map((name) => ({ path: `/${name}`, message: problem('operatorOnly') }));
-  throw new AppError('permission_denied', { message: problem('operatorMay'), details });
 }
 
 /**

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import { ownEventsField } from '../../catalog/event-kinds.ts';
 import { isFrameHost, normaliseName } from '../../catalog/names.ts';
@@ -14,16 +15,19 @@ import {
   text,
   withCanonicalLanguage,
 } from '../../management/fields.ts';
-import { orNull, type Resource, stamps } from '../../management/resource.ts';
+import { defaultsOf, orNull, type Resource, stamps, type Values, type View } from '../../management/resource.ts';
 import { patternProblem } from '../../management/schema-errors.ts';
-import { isOperator } from '../../management/unit-of-work.ts';
-import type { ErrorDetail } from '../../platform/errors.ts';
+import { isOperator, type Work } from '../../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { namesInstead, warnOfZone } from '../../platform/lib/zone-names.ts';
 import { isCurrency } from '../../platform/money.ts';
 import { problem } from '../../platform/problem.ts';
 import { placementName } from './placements.ts';
 
 const currencyProblem = problem('currencyIso');
+
+/** Columns that only operators can change. */
+export const operatorSettings: readonly string[] = ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'];
 
 /** Publishers. Operators create and see all of them; other users see and edit their own. */
 export const publishers: Resource = {
@@ -143,11 +147,23 @@ export const publishers: Resource = {
   readOnly: { sdk_id: Type.String({ description: 'Public id with 16 hex digits.' }), ...stamps },
   scope: ({ actor }) => (isOperator(actor) ? '$1::integer is not null' : 'id = $1'),
   ownerOf: ({ id }) => id as number,
-  operatorOnly: ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'],
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
   filters: ['unit_enabled', 'usp_enabled', 'wallet_enabled', 'offerwall_enabled', 'test_mode'],
   searched: ['name', 'sdk_id'],
-  check: (values, _work, current) => [
+  check: checkPublisher,
+  warn: (view) => warnOfZone('/time_zone', view.time_zone as string),
+  prepare: (values) => ({
+    ...withCanonicalLanguage(values),
+    ...(typeof values.default_placement === 'string' && {
+      default_placement: normaliseName(values.default_placement),
+    }),
+  }),
+  initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
+};
+
+function checkPublisher(values: Values, work: Work, current: View | null): ErrorDetail[] {
+  requireOperator(values, work, current);
+  return [
     // A time zone of an earlier release may stay, so that other fields can be saved.
     ...(values.time_zone === current?.time_zone ? [] : checkZone(values.time_zone as string)),
     ...checkDecimals(values, 'currency_multiplier', 4),
@@ -159,16 +175,18 @@ export const publishers: Resource = {
     ...(values.frame_hosts as string[]).flatMap((host, index) =>
       isFrameHost(host) ? [] : [{ path: `/frame_hosts/${index}`, message: problem('frameHost') }],
     ),
-  ],
-  warn: (view) => warnOfZone('/time_zone', view.time_zone as string),
-  prepare: (values) => ({
-    ...withCanonicalLanguage(values),
-    ...(typeof values.default_placement === 'string' && {
-      default_placement: normaliseName(values.default_placement),
-    }),
-  }),
-  initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
-};
+  ];
+}
+
+/** @throws AppError permission_denied for changes of settings that only operators can change */
+function requireOperator(values: Values, { actor }: Work, current: View | null): void {
+  if (isOperator(actor)) return;
+  const before = current ?? defaultsOf(publishers);
+  const denied = operatorSettings.filter((name) => !isDeepStrictEqual(values[name], before[name]));
+  if (denied.length === 0) return;
+  const details = denied.map((name) => ({ path: `/${name}`, message: problem('operatorOnly') }));
+  throw new AppError('permission_denied', { message: problem('operatorMay'), details });
+}
 
 function checkZone(zone: string): ErrorDetail[] {
   const instead = namesInstead(zone);

@@ -8,7 +8,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { problem } from '../../../platform/problem.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { readUpload, saveOriginal } from '../../images.ts';
-import { publishers } from '../publishers.ts';
+import { operatorSettings, publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import type { Progress } from './export.ts';
 import { kinds, mapMatch } from './kinds.ts';
@@ -93,7 +93,7 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
   await requireEmpty(work);
   const settings = { ...publisher };
-  if (!isOperator(work.actor)) for (const name of publishers.operatorOnly ?? []) delete settings[name];
+  if (!isOperator(work.actor)) for (const name of operatorSettings) delete settings[name];
   await updateRow(publishers, work, String(work.publisherId), settings, { ifMatch: null, replace: false });
   return work.publisherId;
 }
@@ -119,7 +119,7 @@ export const warningsOfImport = async (
 export async function findKeptSettings(work: Work, { publisher, settingNames }: Catalogue): Promise<Warning[]> {
   if (isOperator(work.actor)) return [];
   const current = await getRow(publishers, work, String(work.publisherId));
-  return (publishers.operatorOnly ?? [])
+  return operatorSettings
     .filter((name) => settingNames.includes(name) && !isDeepStrictEqual(publisher[name], current[name]))
     .map((name) => ({
       path: `/publisher/${name}`,

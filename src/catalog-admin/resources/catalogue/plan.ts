@@ -7,7 +7,7 @@ import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { createPacer } from '../../../platform/lib/slices.ts';
 import { creatives } from '../creatives.ts';
 import { placements } from '../placements.ts';
-import { publishers } from '../publishers.ts';
+import { operatorSettings, publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import { rowsOf } from './export.ts';
 import { findKeptSettings, renamed } from './import.ts';
@@ -85,9 +85,9 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
  * applies the file.
  */
 function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, current: View): Step[] {
-  const operatorSettings = isOperator(actor) ? [] : (publishers.operatorOnly ?? []);
+  const excluded = isOperator(actor) ? [] : operatorSettings;
   const fields = fieldsThatDiffer(
-    settingNames.filter((name) => !operatorSettings.includes(name)),
+    settingNames.filter((name) => !excluded.includes(name)),
     current,
     publisher,
   );
