@@ -7,7 +7,6 @@ import type { AssetName } from '../shell/layout.ts';
 import type { PageResult, Upload } from '../shell/pages.ts';
 import type { ManagementClient } from './page-client.ts';
 import type { Resource, Values, View } from './resource.ts';
-import type { Work } from './unit-of-work.ts';
 
 /** Row of an edit page; `view` is null for a new row. */
 export type Editing = { view: View | null; values: Values };
@@ -37,10 +36,8 @@ export type Crud<C extends PageContext> = {
   cells: (context: C, row: View) => Cell[];
   figures?: Figures<C>;
   empty: { title: string; text: string };
-  /** Filters of the list, in addition to its search. */
-  filters?: (context: C) => Promise<Html>;
-  /** Query parameters of the filters. */
-  filterNames?: readonly string[];
+  /** Filters of the list in addition to its search, with the names of their query parameters. */
+  filters?: { names: readonly string[]; fields: (context: C) => Promise<Html> };
   nameOf: (row: View) => string;
   /** Converts a row's values to form values. */
   toForm?: (values: Values, context: C) => FormValues;
@@ -51,14 +48,13 @@ export type Crud<C extends PageContext> = {
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
   /** Content next to the form, such as a preview. */
   beside?: (context: C, editing: Editing) => Html | Promise<Html>;
-  /** Whether `beside` shows the current values of the form (`preview.js`). */
-  previewed?: boolean;
   /** Content above the form of an existing row. */
   notice?: (context: C, view: View) => Promise<Html>;
   /** Content below the form of an existing row. */
   below?: (context: C, view: View) => Html | Promise<Html>;
   /** Buttons next to the title of an existing row. */
   actions?: (context: C, view: View) => Html;
+  /** Further scripts and styles. With `preview.js`, `beside` shows the current values of the form. */
   assets?: readonly AssetName[];
   /** Page to show instead of the form of a new row if none can be created yet. */
   blocked?: (context: C) => Promise<Html | null>;
@@ -71,8 +67,6 @@ export type Crud<C extends PageContext> = {
   removable?: boolean;
   /** Whether changes can be undone; the audit log has all previous values. */
   undoable?: boolean;
-  /** Copies a row. If absent, there is no such button. */
-  duplicate?: (work: Work, key: string) => Promise<View>;
   /** Actions for several rows of the list at once, in addition to removing them. */
   bulk?: readonly BulkAction[];
 };

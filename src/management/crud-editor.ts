@@ -90,15 +90,16 @@ async function formCard<C extends PageContext>(
         ${sectionIndex(fields)}
         <form class="form" data-previewed>${readOnlyFields(fields)}</form>
       </section>`;
+  const isPreviewed = crud.assets?.includes('preview.js') === true;
   const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
   const options = {
     cancel: listPath(crud, context),
     rows: true,
     attributes: html`${[
-      html`${crud.previewed === true && html` data-previewed`}`,
+      html`${isPreviewed && html` data-previewed`}`,
       html`${view === null && crud.create !== undefined && html` enctype="multipart/form-data"`}`,
     ]}`,
-    ...(crud.previewed === true && {
+    ...(isPreviewed && {
       extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
     }),
   };
@@ -119,14 +120,7 @@ function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View
       kind: 'danger',
       confirm: question,
     });
-  const copy = () =>
-    actionButton(context, {
-      to: `${rowPath(crud, context, view)}/duplicate`,
-      text: t('common.duplicate'),
-      kind: 'quiet',
-    });
-  const canCopy = crud.duplicate !== undefined && canWrite(crud, context);
-  return html`${crud.actions?.(context, view)}${canCopy && copy()}${canRemove && remove()}`;
+  return html`${crud.actions?.(context, view)}${canRemove && remove()}`;
 }
 
 /** Notice that another user saved the row first, with the values that differ. */

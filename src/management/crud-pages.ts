@@ -1,4 +1,3 @@
-import { AppError } from '../platform/errors.ts';
 import { html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { notice } from '../shell/components.ts';
@@ -47,7 +46,6 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
   }
   if (crud.bulk !== undefined)
     pages.post(`${path}/bulk`, writes, (context, fields) => changeSelected(all, context, fields));
-  if (crud.duplicate !== undefined) pages.post(`${path}/:key/duplicate`, writes, (context) => duplicate(all, context));
   pages.get(`${path}/:key`, reads, async (context) => {
     const view = await management.get(context, resource, keyIn(context));
     return editorPage(crud, context, { view, values: view });
@@ -153,19 +151,6 @@ async function proposed(
 ): Promise<PageResult> {
   const { id } = await management.propose(context, refused);
   return { to: context.path(`/drafts/${id}`), done: t('drafts.proposed') };
-}
-
-async function duplicate<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
-  const key = keyIn(context);
-  try {
-    const view = await management.write(context, async (work) => crud.duplicate?.(work, key));
-    if (view === undefined) throw new AppError('not_found');
-    return { to: rowPath(crud, context, view), done: t('crud.copied') };
-  } catch (err) {
-    if (!(err instanceof ApprovalRequired)) throw err;
-    // A draft contains one row, but a copy may have many.
-    return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed: t('crud.copyNeedsApproval') };
-  }
 }
 
 /** Returns the field errors of a rejected change and rethrows every other error. */

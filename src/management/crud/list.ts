@@ -15,7 +15,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
   const { resource, title } = crud;
   const path = listPath(crud, context);
   const cursor = queryText(context, 'cursor');
-  const names = [...(resource.searched.length === 0 ? [] : ['q']), ...(crud.filterNames ?? [])];
+  const names = [...(resource.searched.length === 0 ? [] : ['q']), ...(crud.filters?.names ?? [])];
   const filter = Object.fromEntries(
     names.map((name) => [name, queryText(context, name)]).filter(([, value]) => value !== ''),
   );
@@ -54,7 +54,7 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
       : html`
         <form class="filters" method="get" action="${path}" role="search">
           ${resource.searched.length > 0 && createForm({ q: filter.q ?? '' }).input('q', { label: t('common.search') })}
-          ${await crud.filters?.(context)}
+          ${await crud.filters?.fields(context)}
           <button class="button">${t('common.apply')}</button>
         </form>
         ${rows.length === 0 ? noMatches() : await list()}

@@ -27,6 +27,7 @@ import { payoutText } from '../../payout-text.ts';
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateCampaign } from '../../resources/duplicate.ts';
+import { duplicateButton, registerDuplicate } from '../duplicate.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
@@ -47,6 +48,7 @@ export function campaignPages(app: App, services: PageServices): void {
   optionPages(pages, services);
   registerReach(pages, reach);
   registerStop(pages, services, { resource: campaigns, nameOf });
+  registerDuplicate(pages, services, campaigns, duplicateCampaign);
 
   const advertiserChoices = (context: PublisherContext, selected: unknown): Promise<Choice[]> =>
     choicesOf(management, context, advertisers, selected);
@@ -65,9 +67,11 @@ export function campaignPages(app: App, services: PageServices): void {
     },
     writes: editors,
     undoable: true,
-    filterNames: ['advertiser_id', 'active', 'delivery_state'],
-    filters: async (context) =>
-      filtersOf(context, await advertiserChoices(context, queryText(context, 'advertiser_id'))),
+    filters: {
+      names: ['advertiser_id', 'active', 'delivery_state'],
+      fields: async (context) =>
+        filtersOf(context, await advertiserChoices(context, queryText(context, 'advertiser_id'))),
+    },
     get columns() {
       return campaignColumns();
     },
@@ -77,7 +81,8 @@ export function campaignPages(app: App, services: PageServices): void {
       return { title: t('campaigns.none'), text: t('campaigns.noneText') };
     },
     nameOf,
-    actions: (context, view) => stopButton(context, campaigns, view, nameOf(view)),
+    actions: (context, view) =>
+      html`${stopButton(context, campaigns, view, nameOf(view))}${duplicateButton(context, campaigns, view)}`,
     blocked: async (context) => ((await advertiserChoices(context, '')).length > 0 ? null : noAdvertisers(context)),
     initial: (context) => ({ advertiser_id: queryText(context, 'advertiser_id') }),
     toForm: (values, { publisher }) => ({
@@ -97,7 +102,6 @@ export function campaignPages(app: App, services: PageServices): void {
       }),
     ...(reach !== undefined && { beside: besideOf(reach) }),
     assets: ['pickers.js'],
-    duplicate: duplicateCampaign,
     bulk: [...pauseActions, ...tagActions],
     afterCreate: async (context, view) => {
       const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);

@@ -15,6 +15,7 @@ import { createImageStore, firstImageField } from '../../images.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
 import { offers, warnOfUrls } from '../../resources/offers.ts';
+import { duplicateButton, registerDuplicate } from '../duplicate.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 import { registerStop, stopButton, stopNotice } from '../stop.ts';
 import { createWithImage, creativesCard, registerCreatives } from './creatives.ts';
@@ -39,6 +40,7 @@ export function offerPages(app: App, services: PageServices): void {
   translatePages(pages, services);
   languagePages(pages, services);
   registerStop(pages, services, { resource: offers, nameOf: offerName });
+  registerDuplicate(pages, services, offers, duplicateOffer);
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
   const campaignChoices = (context: PublisherContext, selected: unknown): Promise<Choice[]> =>
     choicesOf(management, context, campaigns, selected);
@@ -57,12 +59,14 @@ export function offerPages(app: App, services: PageServices): void {
     writes: 'manager',
     undoable: true,
     assets: ['preview.js'],
-    filterNames: ['campaign_id', 'active'],
-    filters: async (context) => {
-      const selected = queryText(context, 'campaign_id');
-      return html`
-        ${filterSelect('campaign_id', t('dimensions.campaign'), await campaignChoices(context, selected), selected)}
-        ${filterSelect('active', t('common.status'), statusChoices(), queryText(context, 'active'))}`;
+    filters: {
+      names: ['campaign_id', 'active'],
+      fields: async (context) => {
+        const selected = queryText(context, 'campaign_id');
+        return html`
+          ${filterSelect('campaign_id', t('dimensions.campaign'), await campaignChoices(context, selected), selected)}
+          ${filterSelect('active', t('common.status'), statusChoices(), queryText(context, 'active'))}`;
+      },
     },
     get columns() {
       return offerColumns();
@@ -90,9 +94,7 @@ export function offerPages(app: App, services: PageServices): void {
       }
       ${offerFields(form, view === null ? firstImageField(form) : nothing)}`,
     create: (context, values, upload) => createWithImage(services, images, context, values, upload),
-    previewed: true,
     beside: (context, { view }) => preview(services, context, stored(view?.id)),
-    duplicate: duplicateOffer,
     bulk: pauseActions,
     afterCreate: ({ path, request }, view) => {
       const page = path(`/offers/${view.id}`);
@@ -102,7 +104,8 @@ export function offerPages(app: App, services: PageServices): void {
     },
     actions: (context, view) => html`
       ${linkButton(context.path(`/why?offer=${view.id}`), t('nav.why'))}
-      ${stopButton(context, offers, view, offerName(view))}`,
+      ${stopButton(context, offers, view, offerName(view))}
+      ${duplicateButton(context, offers, view)}`,
     notice: async (context, view) => noticesOf(context, view, stored(view.id)),
     below: async (context, view) => html`
       ${await creativesCard(services, context, view)}

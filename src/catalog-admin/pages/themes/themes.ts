@@ -86,7 +86,6 @@ export function themePages(app: App, services: PageServices): void {
     toForm: themeToForm,
     read: readTheme,
     fields: (form, { publisher }) => themeFields(form, publisher),
-    previewed: true,
     beside: ({ publisher, path }, { values }) => previewPanel(path('/preview'), previewOf(publisher, values)),
   });
 }
