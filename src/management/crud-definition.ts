@@ -1,8 +1,15 @@
 import type { Html } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import type { Cell, Column, IconName } from '../shell/components.ts';
-import { type FieldErrors, type Fields, hasRole, type PageContext, type Role } from '../shell/context.ts';
-import type { FormBuilder, FormValues } from '../shell/forms.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  type FormValues,
+  hasRole,
+  type PageContext,
+  type Role,
+} from '../shell/context.ts';
+import type { FormBuilder } from '../shell/forms.ts';
 import type { AssetName } from '../shell/layout.ts';
 import type { PageResult, Upload } from '../shell/pages.ts';
 import type { ManagementClient } from './page-client.ts';

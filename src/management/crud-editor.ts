@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { actionButton, hiddenField, notice, readOnlyFields, saveForm, table } from '../shell/components.ts';
-import { type FieldErrors, type PageContext, roleName } from '../shell/context.ts';
+import { type FieldErrors, type FormValues, type PageContext, roleName } from '../shell/context.ts';
 import { fieldName } from '../shell/format.ts';
-import { createForm, type FormValues, sectionIndex } from '../shell/forms.ts';
+import { createForm, sectionIndex } from '../shell/forms.ts';
 import type { Page } from '../shell/layout.ts';
 import { defaultButton } from '../shell/row-list.ts';
 import {

@@ -5,7 +5,6 @@ import {
   type FieldErrors,
   type Fields,
   fieldErrorsOf,
-  formOf,
   keyIn,
   type PageContext,
   reasonOf,
@@ -13,7 +12,7 @@ import {
 } from '../shell/context.ts';
 import { fieldName } from '../shell/format.ts';
 import type { PageResult, Pages, Upload } from '../shell/pages.ts';
-import { typedValues, withRowChange } from '../shell/row-list.ts';
+import { withRowChange } from '../shell/row-list.ts';
 import { ApprovalRequired } from './approval.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
@@ -62,8 +61,7 @@ async function create<C extends PageContext>(
   upload: Upload | null,
 ): Promise<PageResult> {
   const values = crud.read(fields, context);
-  const form = formOf(context.request);
-  if (form.has(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(form) });
+  if (fields.checked(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(fields.values) });
   try {
     const view = await (crud.create?.(context, values, upload) ?? management.create(context, crud.resource, values));
     const saved = { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
@@ -72,7 +70,7 @@ async function create<C extends PageContext>(
     return isUndoable ? { ...result, undo: { to: `${rowPath(crud, context, view)}/remove` } } : result;
   } catch (err) {
     if (err instanceof ApprovalRequired) return proposed(management, context, err);
-    const refused = { errors: errorsIn(crud, err, fields), typed: typedValues(form) };
+    const refused = { errors: errorsIn(crud, err, fields), typed: fields.values };
     return newRowPage(crud, context, values, refused);
   }
 }
@@ -83,11 +81,11 @@ async function update<C extends PageContext>(
   fields: Fields,
 ): Promise<PageResult> {
   const values = crud.read(fields, context);
-  const form = formOf(context.request);
   const version = fields.text(versionField);
-  if (form.has(rowsField)) {
+  if (fields.checked(rowsField)) {
     const view = await management.get(context, crud.resource, keyIn(context));
-    return editorPage(crud, context, { view, values: { ...view, ...values } }, { typed: withRowChange(form), version });
+    const refused = { typed: withRowChange(fields.values), version };
+    return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
   try {
     const mode = { ifMatch: version || null, replace: false };
@@ -107,16 +105,11 @@ async function update<C extends PageContext>(
     if (err instanceof PreconditionFailed) {
       const view = err.current;
       const conflict = conflictNotice(view, values);
-      return editorPage(
-        crud,
-        context,
-        { view, values: { ...view, ...values } },
-        { conflict, typed: typedValues(form) },
-      );
+      return editorPage(crud, context, { view, values: { ...view, ...values } }, { conflict, typed: fields.values });
     }
     const errors = errorsIn(crud, err, fields);
     const view = await management.get(context, crud.resource, keyIn(context));
-    const refused = { errors, version, typed: typedValues(form) };
+    const refused = { errors, version, typed: fields.values };
     return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
 }

@@ -169,8 +169,13 @@ export const csrfHeader = 'x-csrf-token';
  */
 export const rowsField = '_rows';
 
-/** Submitted fields by name; unchecked boxes are absent. */
+/** Value that a form shows or submits: a text, a number, whether a box is checked, or several texts. */
+export type FormValue = string | number | boolean | null | undefined | readonly string[];
+export type FormValues = Readonly<Record<string, FormValue>>;
+
+/** Reads the values of a form. Shown and submitted forms are read alike; unchecked boxes are absent. */
 export type Fields = {
+  values: FormValues;
   /** First value, trimmed, with line feeds as line ends, or an empty string. */
   text: (name: string) => string;
   all: (name: string) => string[];
@@ -182,15 +187,17 @@ export type Fields = {
   rowCount: (list: string) => number;
 };
 
-/** Reads a submitted form. NUL, which text columns cannot store, is removed. */
-export function fieldsOf(params: URLSearchParams): Fields {
+/** Returns the fields of a form. NUL, which text columns cannot store, is removed. */
+export function fieldsOf(values: FormValues): Fields {
   const clean = (text: string): string => text.replaceAll('\0', '').replaceAll('\r\n', '\n').trim();
-  const text = (name: string): string => clean(params.get(name) ?? '');
+  const all = (name: string): string[] => textsOf(values[name]).map(clean);
+  const text = (name: string): string => all(name)[0] ?? '';
   return {
+    values,
     text,
-    rowCount: (list) => rowCountOf(params.keys(), list),
-    all: (name) => params.getAll(name).map(clean),
-    checked: (name) => params.has(name),
+    all,
+    rowCount: (list) => rowCountIn(values, list),
+    checked: (name) => textsOf(values[name]).length > 0,
     number: (name) => {
       const typed = text(name);
       if (typed === '') return null;
@@ -199,10 +206,28 @@ export function fieldsOf(params: URLSearchParams): Fields {
   };
 }
 
+/** Texts that a browser submits for a value. */
+function textsOf(value: FormValue): readonly string[] {
+  if (typeof value === 'object' && value !== null) return value;
+  if (value === true) return ['on'];
+  return value === false || value === null || value === undefined ? [] : [String(value)];
+}
+
+/** Fields of the submitted form. */
+export const fieldsIn = (request: FastifyRequest): Fields => fieldsOf(submittedValues(formOf(request)));
+
+export const submittedValues = (params: URLSearchParams): FormValues =>
+  Object.fromEntries(
+    [...new Set(params.keys())].map((name) => {
+      const all = params.getAll(name);
+      return [name, all.length === 1 ? all[0] : all];
+    }),
+  );
+
 /** Number of rows in fields named `{list}.{index}.…`. */
-export function rowCountOf(names: Iterable<string>, list: string): number {
+export function rowCountIn(values: FormValues, list: string): number {
   let count = 0;
-  for (const name of names) {
+  for (const name of Object.keys(values)) {
     const index = name.startsWith(`${list}.`) ? /^\d{1,3}(?=\.)/.exec(name.slice(list.length + 1))?.[0] : undefined;
     if (index !== undefined) count = Math.max(count, Number(index) + 1);
   }

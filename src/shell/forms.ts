@@ -1,7 +1,7 @@
 import { type Html, html, late, nothing, trusted } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import type { FieldErrors } from './context.ts';
+import type { FieldErrors, FormValues } from './context.ts';
 import { fieldName } from './format.ts';
 
 type FieldOptions = {
@@ -70,9 +70,6 @@ type CheckboxOptions = {
   /** Enables the box only while another field has this value (dashboard.js). */
   needs?: { field: string; value: string };
 };
-
-export type FormValue = string | number | boolean | null | undefined | readonly string[];
-export type FormValues = Readonly<Record<string, FormValue>>;
 
 /** State shared by the controls of a form. */
 type FormState = {

@@ -13,8 +13,7 @@ import { linkButton } from './components.ts';
 import {
   advertiserPath,
   type Fields,
-  fieldsOf,
-  formOf,
+  fieldsIn,
   type PageContext,
   publisherPath,
   type Role,
@@ -109,7 +108,7 @@ function pagesOf<C extends PageContext>(
       app.post(prefix + path, { schema, config: { isSensitive } }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
-        return send(context, await act(context, fieldsOf(formOf(request)), request.upload), shell);
+        return send(context, await act(context, fieldsIn(request), request.upload), shell);
       });
     },
   };

@@ -1,7 +1,7 @@
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { rowCountOf, rowsField } from './context.ts';
-import { type FormBuilder, type FormValues, focusField } from './forms.ts';
+import { type FormValue, type FormValues, rowCountIn, rowsField } from './context.ts';
+import { type FormBuilder, focusField } from './forms.ts';
 
 /** Maximum number of fields in a form. */
 const maxFields = 2000;
@@ -20,8 +20,6 @@ type RowList = {
   /** Row of another list that contains this list. It is removed together with its last row. */
   within?: { list: string; row: number };
 };
-
-export const rowCountIn = (values: FormValues, list: string): number => rowCountOf(Object.keys(values), list);
 
 export function rowList(form: FormBuilder, { name, noun, add, first, row, within }: RowList): Html {
   const count = rowCountIn(form.values, name);
@@ -65,19 +63,10 @@ export function rowButton({ to, focus }: FormBuilder, { name, action, text, labe
       hx-post="${to}" hx-target="${at}" hx-select="${at}" hx-swap="outerHTML">${text}</button>`;
 }
 
-/** Submitted form as values to show again. */
-export const typedValues = (params: URLSearchParams): FormValues =>
-  Object.fromEntries(
-    [...new Set(params.keys())].map((name) => {
-      const all = params.getAll(name);
-      return [name, all.length === 1 ? all[0] : all];
-    }),
-  );
-
-/** Submitted form with a row more or less, as its button says. */
-export function withRowChange(params: URLSearchParams): FormValues {
-  const [verb = '', name = ''] = (params.get(rowsField) ?? '').split(' ');
-  const values: Record<string, FormValues[string]> = { ...typedValues(params), [rowsField]: undefined };
+/** Submitted values with a row more or less, as the button of the form says. */
+export function withRowChange(submitted: FormValues): FormValues {
+  const [verb = '', name = ''] = String(submitted[rowsField] ?? '').split(' ');
+  const values: Record<string, FormValue> = { ...submitted, [rowsField]: undefined };
   if (verb === 'add' && Object.keys(values).length < maxFields)
     return { ...values, [name]: values[name] ?? '', [focusField]: name };
   const [, list = '', index = ''] = /^(.+)\.(\d+)$/.exec(name) ?? [];

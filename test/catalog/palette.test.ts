@@ -15,8 +15,7 @@ const brands = [
 ];
 
 const lowContrastsOf = (colours: readonly string[]) => {
-  const form = new URLSearchParams(coloursOf(paletteOf(colours)));
-  form.set('appearance.color_scheme', 'system');
+  const form = { ...Object.fromEntries(coloursOf(paletteOf(colours))), 'appearance.color_scheme': 'system' };
   const { styles, appearance } = readAppearance(fieldsOf(form));
   const theme = { settings: {}, styles, appearance } as unknown as Theme;
   const publisher = { name: 'Shop' } as Publisher;

@@ -4,7 +4,7 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 import { csrfField, hiddenField, linkButton, notice } from '../../shell/components.ts';
-import { csrfFieldName, fieldsOf, formOf, type Viewer } from '../../shell/context.ts';
+import { csrfFieldName, fieldsIn, formOf, type Viewer } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders } from '../../shell/pages.ts';
@@ -73,7 +73,7 @@ function createProof({ deps }: PageServices) {
   };
   return async (request: FastifyRequest, viewer: Viewer): Promise<Proof> => {
     const form = formOf(request);
-    const fields = fieldsOf(form);
+    const fields = fieldsIn(request);
     const password = form.get(passwordField) ?? '';
     if (password !== '' && viewer.user.hasPassword) return byPassword(viewer, password, request.ip);
     if (fields.text(codeField) !== '' && viewer.user.hasTwoFactor)

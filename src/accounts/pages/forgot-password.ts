@@ -3,7 +3,7 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { Mailer } from '../../platform/mailer.ts';
 import { notice } from '../../shell/components.ts';
-import { type FieldErrors, fieldsOf, formOf } from '../../shell/context.ts';
+import { type FieldErrors, fieldsIn } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders } from '../../shell/pages.ts';
@@ -26,7 +26,7 @@ export function forgotPasswordPages(app: App, services: PageServices, mailer: Ma
 
   app.post(forgotPath, { schema }, async (request, reply) => {
     reply.headers(headers);
-    const email = fieldsOf(formOf(request)).text('email');
+    const email = fieldsIn(request).text('email');
     if (parseEmail(email) === null) {
       const errors = [{ path: '/email', message: t('common.invalidEmail') }];
       return reply.code(422).send(page(emailForm(email, errors)));

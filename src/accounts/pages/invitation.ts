@@ -5,7 +5,7 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { Problem } from '../../platform/problem.ts';
 import { hiddenField, linkButton, notice } from '../../shell/components.ts';
-import { fieldsOf, formOf, roleName, type User, type Viewer } from '../../shell/context.ts';
+import { fieldsIn, roleName, type User, type Viewer } from '../../shell/context.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { redirect } from '../../shell/pages.ts';
 import { homeOf, signInPath } from '../access.ts';
@@ -22,7 +22,7 @@ type Invitation = Link & { token: string };
 export const isForSignedIn = ({ invites, user }: Link): boolean =>
   invites && user !== null && (user.hasPassword || user.isLinked);
 
-const answerOf = (request: FastifyRequest): string => fieldsOf(formOf(request)).text('answer');
+const answerOf = (request: FastifyRequest): string => fieldsIn(request).text('answer');
 
 /** Whether a form accepts or declines, and sets no password. Any other text is not an answer. */
 export const isAnswer = (link: Link, request: FastifyRequest): boolean =>

@@ -6,7 +6,7 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { Problem } from '../../platform/problem.ts';
 import { isToken } from '../../platform/security/random-token.ts';
-import { type FieldErrors, fieldsOf, formOf, type User } from '../../shell/context.ts';
+import { type FieldErrors, fieldsIn, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders, redirect } from '../../shell/pages.ts';
@@ -59,7 +59,7 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
     if (isForSignedIn(link)) return reply.code(422).send(await invitationPage(services, link, request.viewer));
     const result = await submit(services, link, request, reply);
     if ('to' in result) return redirect(request, reply, result.to);
-    return reply.code(422).send(await page(link, fieldsOf(formOf(request)).text('email'), result.errors));
+    return reply.code(422).send(await page(link, fieldsIn(request).text('email'), result.errors));
   });
 }
 
@@ -84,7 +84,7 @@ async function submit(
   const { cookies, deps } = services;
   const form = formOf(request);
   const password = form.get('password') ?? '';
-  const email = link.user?.email ?? parseEmail(fieldsOf(form).text('email'));
+  const email = link.user?.email ?? parseEmail(fieldsIn(request).text('email'));
   const weakness = passwordProblem(password, email ?? '');
   const errors = [
     ...(email === null ? [{ path: '/email', message: t('common.invalidEmail') }] : []),

@@ -2,7 +2,7 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { hiddenField, notice } from '../../shell/components.ts';
-import { type Fields, fieldsOf, formOf, type User } from '../../shell/context.ts';
+import { type Fields, fieldsIn, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders, redirect } from '../../shell/pages.ts';
@@ -41,7 +41,7 @@ export function secondFactorPages(app: App, services: PageServices): void {
 
   app.post(codePath, { schema }, async (request, reply) => {
     reply.headers(headers);
-    const fields = fieldsOf(formOf(request));
+    const fields = fieldsIn(request);
     const next = nextPath(fields.text('next'));
     const session = await findSession(cookies.session(request));
     if (session === null) return redirect(request, reply, signInPath);

@@ -2,7 +2,7 @@ import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { hiddenField, notice } from '../../shell/components.ts';
-import { type Fields, fieldsOf, formOf, type User } from '../../shell/context.ts';
+import { type Fields, fieldsIn, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders, redirect } from '../../shell/pages.ts';
@@ -46,7 +46,7 @@ export function signInPages(app: App, services: PageServices): void {
 
   if (!config.passwordSignIn) return;
   app.post(signInPath, { schema }, async (request, reply) => {
-    const fields = fieldsOf(formOf(request));
+    const fields = fieldsIn(request);
     const [email, next] = [fields.text('email'), nextPath(fields.text('next'))];
     const password = formOf(request).get('password') ?? '';
     const result = await signIn({ email, password, address: request.ip });
@@ -58,7 +58,7 @@ export function signInPages(app: App, services: PageServices): void {
   });
 
   app.post(passkeyPath, { schema }, async (request, reply) => {
-    const fields = fieldsOf(formOf(request));
+    const fields = fieldsIn(request);
     const next = nextPath(fields.text('next'));
     const user = await userOfPasskey(services, fields);
     reply.headers(headers);

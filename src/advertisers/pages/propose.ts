@@ -4,9 +4,16 @@ import type { Values, View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { card, hiddenField, saveForm, table } from '../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  type FormValues,
+  fieldErrorsOf,
+  keyIn,
+  queryText,
+} from '../../shell/context.ts';
 import { editedInstant, fieldName, instantToLocal } from '../../shell/format.ts';
-import { createForm, type FormValues, moreFields } from '../../shell/forms.ts';
+import { createForm, moreFields } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { PageResult, Upload } from '../../shell/pages.ts';
 import { ownRows } from '../scope.ts';

@@ -3,8 +3,8 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { readProblem, wordProblem } from '../../platform/problem.ts';
 import { actionButton, badge, card, saveForm, table } from '../../shell/components.ts';
-import { type FieldErrors, hasRole } from '../../shell/context.ts';
-import { createForm, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
+import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
+import { createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 

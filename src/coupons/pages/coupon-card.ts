@@ -2,10 +2,10 @@ import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';
-import { type FieldErrors, hasRole } from '../../shell/context.ts';
+import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields } from '../../shell/files.ts';
 import { count, instantToLocal, momentOr } from '../../shell/format.ts';
-import { columns, createForm, type FormValues } from '../../shell/forms.ts';
+import { columns, createForm } from '../../shell/forms.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
 

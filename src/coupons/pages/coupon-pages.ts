@@ -6,12 +6,11 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { Problem } from '../../platform/problem.ts';
 import { notice } from '../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, formOf, keyIn } from '../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, fieldsIn, keyIn } from '../../shell/context.ts';
 import { filePreview, readFileForm, warningText } from '../../shell/files.ts';
 import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
-import { typedValues } from '../../shell/row-list.ts';
 import type { CouponService } from '../service.ts';
 import { cardId, dayIn, expiresWas, fileField, type Refused } from './coupon-card.ts';
 
@@ -116,7 +115,7 @@ async function formPage(
     status: errors.length === 0 ? 200 : 422,
     body: await card(context, Number(id), {
       form,
-      typed: typedValues(formOf(context.request)),
+      typed: fieldsIn(context.request).values,
       errors,
       ...(check !== undefined && { check }),
     }),

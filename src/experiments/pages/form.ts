@@ -3,9 +3,9 @@ import { holdoutArm } from '../../catalog/types.ts';
 import type { Values } from '../../management/resource.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { FieldErrors, Fields } from '../../shell/context.ts';
+import type { FieldErrors, Fields, FormValues } from '../../shell/context.ts';
 import { editedInstant, instantToLocal } from '../../shell/format.ts';
-import { columns, type FormBuilder, type FormValues, fieldGroup, moreFields } from '../../shell/forms.ts';
+import { columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/forms.ts';
 import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 

@@ -16,9 +16,9 @@ import {
   type Tone,
   table,
 } from '../../shell/components.ts';
-import { type FieldErrors, hasRole } from '../../shell/context.ts';
+import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
 import { count, languageName, moment } from '../../shell/format.ts';
-import { columns, createForm, type FormValues } from '../../shell/forms.ts';
+import { columns, createForm } from '../../shell/forms.ts';
 import type { SuppressionReason } from '../addresses.ts';
 import type { MessageRow } from '../routes.ts';
 

@@ -1,7 +1,7 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import type { Fields } from '../../shell/context.ts';
-import { type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
+import type { Fields, FormValues } from '../../shell/context.ts';
+import { type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 import type { SourceSettings } from '../settings.ts';
 
 const names = ['traits', 'group_traits', 'audiences', 'events'] as const;

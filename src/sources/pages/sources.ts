@@ -7,12 +7,11 @@ import { t } from '../../platform/i18n/messages.ts';
 import { wordProblem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { badge, type Cell, card, notice, saveForm, type Tone, table } from '../../shell/components.ts';
-import { type FieldErrors, type Fields, formOf } from '../../shell/context.ts';
+import type { FieldErrors, Fields, FormValues } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
-import { createForm, type FormValues } from '../../shell/forms.ts';
+import { createForm } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { typedValues } from '../../shell/row-list.ts';
 import { type EventResult, listEvents, type SourceEvent, type StoredEffect } from '../events.ts';
 import type { Note } from '../message.ts';
 import { readSource, saveSource, sourceInput } from '../settings.ts';
@@ -38,7 +37,7 @@ async function save(services: Services, context: PublisherContext, fields: Field
       const text = wordProblem(message);
       return { path: `/${name}`, message: entry === undefined ? text : `${entry}: ${text}` };
     });
-    return sourcesPage(services, context, { typed: typedValues(formOf(context.request)), errors: fieldErrors });
+    return sourcesPage(services, context, { typed: fields.values, errors: fieldErrors });
   }
   await services.management.write(context, (work) => saveSource(work, services.secretBox, settings, secret));
   return { to: context.path(path), done: t('sources.saved') };

@@ -4,16 +4,18 @@ import {
   appearanceToForm,
   readAppearance,
 } from '../../../src/catalog-admin/pages/themes/appearance-form.ts';
-import { fieldsOf } from '../../../src/shell/context.ts';
+import { fieldsOf, submittedValues } from '../../../src/shell/context.ts';
 import { createForm, type Nested } from '../../../src/shell/forms.ts';
 
 /** Submits the form as a browser does: unchecked boxes are absent. */
 const submit = (values: Record<string, unknown>) =>
   readAppearance(
     fieldsOf(
-      new URLSearchParams(
-        Object.entries(values).flatMap(([name, value]): [string, string][] =>
-          value === false ? [] : [[name, value === true ? 'on' : String(value)]],
+      submittedValues(
+        new URLSearchParams(
+          Object.entries(values).flatMap(([name, value]): [string, string][] =>
+            value === false ? [] : [[name, value === true ? 'on' : String(value)]],
+          ),
         ),
       ),
     ),

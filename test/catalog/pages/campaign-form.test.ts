@@ -2,24 +2,23 @@ import { describe, expect, test } from 'vitest';
 import type { Condition } from '../../../src/catalog/conditions.ts';
 import { type CampaignRules, checkRules } from '../../../src/catalog/rules.ts';
 import { readRules, ruleErrors, rulesToForm } from '../../../src/catalog-admin/pages/campaigns/rules-form.ts';
-import { fieldsOf } from '../../../src/shell/context.ts';
-import type { FormValue } from '../../../src/shell/forms.ts';
-import { typedValues, withRowChange } from '../../../src/shell/row-list.ts';
+import { type FormValue, type FormValues, fieldsOf, submittedValues } from '../../../src/shell/context.ts';
+import { withRowChange } from '../../../src/shell/row-list.ts';
 
 const zone = 'Europe/Berlin';
 
 /** A form as a browser submits it: unchecked boxes are absent. */
-function paramsOf(values: Record<string, FormValue>): URLSearchParams {
+function submit(values: FormValues): FormValues {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     if (Array.isArray(value)) for (const item of value) params.append(name, item);
     else if (value === true) params.append(name, 'on');
     else if (value !== false && value !== null && value !== undefined) params.append(name, String(value));
   }
-  return params;
+  return submittedValues(params);
 }
 
-const save = (values: Record<string, FormValue>) => readRules(fieldsOf(paramsOf(values)), zone);
+const save = (values: Record<string, FormValue>) => readRules(fieldsOf(submit(values)), zone);
 
 const window = (days: number[], from: string, to: string) => ({ days, from, to });
 const cart: Condition = { key: 'cart', op: 'gte', value: 50 };
@@ -153,7 +152,7 @@ describe('rules in the form of a campaign', () => {
       path: `/rules${path}`,
       message: String(message),
     }));
-    expect(ruleErrors(details, fieldsOf(paramsOf(form))).map(({ path }) => path)).toEqual(
+    expect(ruleErrors(details, fieldsOf(submit(form))).map(({ path }) => path)).toEqual(
       expect.arrayContaining([
         '/rules/schedule/exact/0/from',
         '/rules/conditions/groups/1/rows/1/value',
@@ -165,9 +164,9 @@ describe('rules in the form of a campaign', () => {
 
 test('a row is added and removed without losing entered values', () => {
   const typed = { name: 'A', 'caps.0.limit': '1', 'caps.1.limit': '2', 'caps.2.limit': '3' };
-  const after = (button: string) => withRowChange(paramsOf({ ...typed, _rows: button }));
+  const after = (button: string) => withRowChange(submit({ ...typed, _rows: button }));
   expect(after('add caps.3.limit')).toMatchObject({ ...typed, 'caps.3.limit': '' });
   const { _focus, _rows, ...removed } = after('remove caps.1');
   expect(removed).toEqual({ name: 'A', 'caps.0.limit': '1', 'caps.1.limit': '3' });
-  expect(typedValues(paramsOf({ ...typed, days: ['1', '2'] }))).toEqual({ ...typed, days: ['1', '2'] });
+  expect(submit({ ...typed, days: ['1', '2'] })).toEqual({ ...typed, days: ['1', '2'] });
 });

@@ -4,6 +4,7 @@ import { warningsBeside, withAdditions } from '../../../management/additions.ts'
 import { type BulkAction, type Editing, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
+import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View, Warning } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -18,9 +19,9 @@ import {
   strongLink,
   warningNotice,
 } from '../../../shell/components.ts';
-import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
+import { type Fields, type FormValue, hasRole, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
-import { type Choice, type FormValue, filterSelect, joinList, splitList } from '../../../shell/forms.ts';
+import { type Choice, filterSelect, joinList, splitList } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { mayApprove } from '../../approval.ts';
 import { payoutText } from '../../payout-text.ts';
@@ -227,24 +228,16 @@ const campaignCells = ({ path }: PublisherContext, row: View) => [
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
 
+/** Columns that are read by their schemas. */
+const plainColumns = [
+  ...['advertiser_id', 'name', 'category', 'active', 'priority', 'weight', 'ranking', 'is_product', 'is_loyalty'],
+  ...['offer_description', 'landing_url', 'click_id_param', 'opt_out_days', 'payout_kind', 'payout_amount'],
+];
+
 const readCampaign = (fields: Fields, timeZone: string): Values => ({
-  advertiser_id: fields.number('advertiser_id'),
-  name: fields.text('name'),
-  category: fields.text('category'),
+  ...readColumns(campaigns, fields, plainColumns),
   tags: splitList(fields.text('tags')),
-  active: fields.checked('active'),
-  priority: fields.number('priority'),
-  weight: fields.number('weight'),
-  ranking: fields.text('ranking'),
-  is_product: fields.checked('is_product'),
-  is_loyalty: fields.checked('is_loyalty'),
-  offer_description: fields.text('offer_description'),
-  landing_url: fields.text('landing_url'),
-  click_id_param: fields.text('click_id_param'),
-  opt_out_days: fields.number('opt_out_days'),
   overspend_percent: fields.number('overspend_percent') ?? 0,
-  payout_kind: fields.text('payout_kind'),
-  payout_amount: fields.number('payout_amount'),
   payout_currency: fields.text('payout_currency').toUpperCase(),
   goal: readGoal(fields, timeZone),
   rules: readRules(fields, timeZone),

@@ -2,8 +2,8 @@ import { isOwnKind, type OwnKind, splitKind } from '../../../catalog/event-kinds
 import { capEvents, capMetrics, capPeriods, capScopes } from '../../../catalog/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/context.ts';
-import { type Choice, type FormBuilder, type FormValue, isNested, type Nested } from '../../../shell/forms.ts';
+import type { Fields, FormValue } from '../../../shell/context.ts';
+import { type Choice, type FormBuilder, isNested, type Nested } from '../../../shell/forms.ts';
 import { rowList } from '../../../shell/row-list.ts';
 import type { RulesPart } from './rules-part.ts';
 

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Comparison, type Condition, checkCondition } from '../../../catalog/conditions.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import { type FormBuilder, type FormValue, joinList, splitList } from '../../../shell/forms.ts';
-import { rowButton, rowCountIn, rowList } from '../../../shell/row-list.ts';
+import { type FieldErrors, type Fields, type FormValue, rowCountIn } from '../../../shell/context.ts';
+import { type FormBuilder, joinList, splitList } from '../../../shell/forms.ts';
+import { rowButton, rowList } from '../../../shell/row-list.ts';
 import { parseStored, type RulesPart, storedField } from './rules-part.ts';
 
 /**

@@ -8,9 +8,9 @@ import type { Config } from '../../../config.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { languages } from '../../../platform/i18n/languages.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { queryText } from '../../../shell/context.ts';
+import { type FormValue, queryText } from '../../../shell/context.ts';
 import { countryName, languageName, perLocale } from '../../../shell/format.ts';
-import { type Choice, type FormValue, type PickerOptions, splitList } from '../../../shell/forms.ts';
+import { type Choice, type PickerOptions, splitList } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 
 /** Kinds of values that a search field offers. */

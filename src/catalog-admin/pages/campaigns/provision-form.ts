@@ -8,15 +8,8 @@ import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { badge, card, hiddenField, saveForm, strongLink, table } from '../../../shell/components.ts';
-import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import {
-  type Choice,
-  columns,
-  createForm,
-  type FormBuilder,
-  type FormValues,
-  fieldGroup,
-} from '../../../shell/forms.ts';
+import type { FieldErrors, Fields, FormValues } from '../../../shell/context.ts';
+import { type Choice, columns, createForm, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
 import { payoutText } from '../../payout-text.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';

@@ -6,16 +6,15 @@ import { t } from '../../../platform/i18n/messages.ts';
 import {
   type FieldErrors,
   type Fields,
+  type FormValues,
   fieldErrorsOf,
-  formOf,
   keyIn,
   queryText,
   rowsField,
 } from '../../../shell/context.ts';
-import type { FormValues } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { typedValues, withRowChange } from '../../../shell/row-list.ts';
+import { withRowChange } from '../../../shell/row-list.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { listProvisions, setProvision } from '../../resources/provisions.ts';
 import type { PageServices } from '../services.ts';
@@ -41,8 +40,8 @@ async function save(services: PageServices, context: PublisherContext, fields: F
   const { management } = services;
   const campaign = await management.get(context, campaigns, keyIn(context));
   const to = fields.text('publisher_id');
-  const form = formOf(context.request);
-  if (form.has(rowsField)) return show(services, context, to, { typed: withRowChange(form), errors: [] });
+  if (fields.checked(rowsField))
+    return show(services, context, to, { typed: withRowChange(fields.values), errors: [] });
   try {
     const provision = readProvision(fields);
     const version = fields.text(versionField) || null;
@@ -51,7 +50,7 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: t('crud.saved', { name }) };
   } catch (err) {
     const errors = fieldErrorsOf(err);
-    return show(services, context, to, { typed: typedValues(form), errors });
+    return show(services, context, to, { typed: fields.values, errors });
   }
 }
 

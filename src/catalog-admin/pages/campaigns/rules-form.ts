@@ -2,29 +2,26 @@ import type { OwnKind } from '../../../catalog/event-kinds.ts';
 import { pacings } from '../../../catalog/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import { columns, type FormBuilder, type FormValue, fieldGroup, isNested, type Nested } from '../../../shell/forms.ts';
+import type { FieldErrors, Fields, FormValue } from '../../../shell/context.ts';
+import { columns, type FormBuilder, fieldGroup, isNested, type Nested } from '../../../shell/forms.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
 import { conditionErrors, conditionFields, conditionsPart } from './conditions-form.ts';
 import type { Picker } from './options.ts';
-import { partsToForm, type RulesPart, readParts } from './rules-part.ts';
+import { fieldPart, partsToForm, type RulesPart, readParts } from './rules-part.ts';
 import { scheduleErrors, scheduleFields, scheduleParts } from './schedule-form.ts';
 import { exclusionGroupsPart, targetingFields, targetingParts } from './targeting-form.ts';
 
-const pacingPart: RulesPart = {
-  path: 'pacing',
-  toForm: (value) => ({ 'rules.pacing': value === undefined || value === 'as_fast' ? 'asap' : String(value) }),
-  read: (fields) => {
-    const typed = fields.text('rules.pacing');
-    return typed === 'asap' || typed === '' ? undefined : typed;
-  },
-};
+const pacingPart = fieldPart(
+  'pacing',
+  (value) => (value === undefined || value === 'as_fast' ? 'asap' : String(value)),
+  (text) => (text === 'asap' || text === '' ? undefined : text),
+);
 
-const forcePart: RulesPart = {
-  path: 'force_priority',
-  toForm: (value) => ({ 'rules.force_priority': value === true }),
-  read: (fields) => fields.checked('rules.force_priority') || undefined,
-};
+const forcePart = fieldPart(
+  'force_priority',
+  (value) => value === true,
+  (text) => text !== '' || undefined,
+);
 
 const partsOf = (timeZone: string): readonly RulesPart[] => [
   ...targetingParts,

@@ -1,14 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Fields, fieldsOf } from '../../../shell/context.ts';
-import {
-  type FormValue,
-  isNested,
-  type Nested,
-  readJson,
-  valueAt,
-  withoutValue,
-  withValue,
-} from '../../../shell/forms.ts';
+import { type Fields, type FormValue, fieldsOf } from '../../../shell/context.ts';
+import { isNested, type Nested, readJson, valueAt, withoutValue, withValue } from '../../../shell/forms.ts';
 
 /** A value in the rules, and the form fields that show it. */
 export type RulesPart = {
@@ -26,6 +18,27 @@ export type RulesPart = {
   read: (fields: Fields) => unknown;
 };
 
+/**
+ * A value that one field shows, which is named by its path.
+ * @param show returns the shown value, or null if the field cannot show it
+ * @param read returns the value of a submitted text, or undefined if the rules should lack it
+ */
+export function fieldPart(
+  path: string,
+  show: (value: unknown) => FormValue | null,
+  read: (text: string) => unknown,
+): RulesPart {
+  const name = `rules.${path}`;
+  return {
+    path,
+    toForm: (value) => {
+      const shown = show(value);
+      return shown === null ? null : { [name]: shown };
+    },
+    read: (fields) => read(fields.text(name)),
+  };
+}
+
 /** Name of the hidden field with the rules that a form was rendered from. */
 export const storedField = '_stored';
 
@@ -42,11 +55,9 @@ export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
   const stored = parseStored(fields.text(storedField));
   let rules = stored;
   for (const { path, toForm, read } of parts) {
-    const before = valueAt(stored, path);
-    const formValues = toForm(before);
-    if (formValues === null && isDeepStrictEqual(read(fields), read(submitted(toForm(undefined) ?? {})))) continue;
+    const shown = toForm(valueAt(stored, path)) ?? toForm(undefined) ?? {};
     const typed = read(fields);
-    if (formValues !== null && isDeepStrictEqual(typed, read(submitted(formValues)))) continue;
+    if (isDeepStrictEqual(typed, read(fieldsOf(shown)))) continue;
     rules = typed === undefined ? withoutValue(rules, path) : withValue(rules, path, typed);
   }
   return rules;
@@ -59,15 +70,4 @@ export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
 export function parseStored(text: unknown): Nested {
   const stored = typeof text === 'string' ? readJson(text) : {};
   return isNested(stored) ? stored : {};
-}
-
-/** Form values as a browser submits them. */
-function submitted(values: Readonly<Record<string, FormValue>>): Fields {
-  const params = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    if (Array.isArray(value)) for (const item of value as readonly string[]) params.append(name, item);
-    else if (value === true) params.append(name, 'on');
-    else if (value !== false && value !== null && value !== undefined) params.append(name, String(value));
-  }
-  return fieldsOf(params);
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../shell/format.ts';
 import { chosenOf, columns, type FormBuilder, fieldGroup, isNested } from '../../../shell/forms.ts';
 import { rowList } from '../../../shell/row-list.ts';
-import type { RulesPart } from './rules-part.ts';
+import { fieldPart, type RulesPart } from './rules-part.ts';
 
 /** A window of hours. `from` and `to` are `HH:MM`; days are 1 (Monday) to 7 (Sunday). */
 type HourWindow = { days: number[]; from: string; to: string };
@@ -31,20 +31,18 @@ const weekdayFormat = perLocale(
 const hours = Array.from({ length: 24 }, (_, hour) => hour);
 const timeOfHour = (hour: number): string => `${String(hour).padStart(2, '0')}:00`;
 
-const instantPart = (name: 'start_at' | 'end_at', timeZone: string): RulesPart => ({
-  path: `schedule.${name}`,
-  toForm: (value) => ({ [`rules.schedule.${name}`]: typeof value === 'string' ? instantToLocal(value, timeZone) : '' }),
-  read: (fields) => {
-    const typed = fields.text(`rules.schedule.${name}`);
-    return typed === '' ? undefined : localToInstant(typed, timeZone);
-  },
-});
+const instantPart = (name: 'start_at' | 'end_at', timeZone: string): RulesPart =>
+  fieldPart(
+    `schedule.${name}`,
+    (value) => (typeof value === 'string' ? instantToLocal(value, timeZone) : ''),
+    (text) => (text === '' ? undefined : localToInstant(text, timeZone)),
+  );
 
-const zonePart: RulesPart = {
-  path: 'schedule.time_zone',
-  toForm: (value) => ({ 'rules.schedule.time_zone': String(value ?? '') }),
-  read: (fields) => timeZoneNamed(fields.text('rules.schedule.time_zone')) || undefined,
-};
+const zonePart = fieldPart(
+  'schedule.time_zone',
+  (value) => String(value ?? ''),
+  (text) => timeZoneNamed(text) || undefined,
+);
 
 /** Schedule of hours. Windows of whole hours are cells of a grid; all others are rows. */
 const hoursPart: RulesPart = {

@@ -3,7 +3,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { columns, type FormBuilder, fieldGroup, joinList, moreFields, splitList } from '../../../shell/forms.ts';
 import type { Picker } from './options.ts';
-import type { RulesPart } from './rules-part.ts';
+import { fieldPart, type RulesPart } from './rules-part.ts';
 
 type Dimension = { key: TargetingKey; hint?: MessageKey; excludeHint?: MessageKey };
 
@@ -27,28 +27,21 @@ const further: readonly Dimension[] = [
 const sides = ['include', 'exclude'] as const;
 const nameOf = (key: TargetingKey, side: (typeof sides)[number]): string => `rules.targeting.${key}.${side}`;
 
-const listPart = (path: string): RulesPart => ({
-  path,
-  toForm: (value) =>
-    value === undefined
-      ? { [`rules.${path}`]: '' }
-      : Array.isArray(value)
-        ? { [`rules.${path}`]: joinList(value) }
-        : null,
-  read: (fields) => {
-    const items = splitList(fields.text(`rules.${path}`));
-    return items.length === 0 ? undefined : items;
-  },
-});
+const listPart = (path: string): RulesPart =>
+  fieldPart(
+    path,
+    (value = []) => (Array.isArray(value) ? joinList(value) : null),
+    (text) => {
+      const items = splitList(text);
+      return items.length === 0 ? undefined : items;
+    },
+  );
 
-const identityPart: RulesPart = {
-  path: 'without_identity',
-  toForm: (value) => ({ 'rules.without_identity': String(value ?? 'serve') }),
-  read: (fields) => {
-    const typed = fields.text('rules.without_identity');
-    return typed === 'serve' || typed === '' ? undefined : typed;
-  },
-};
+const identityPart = fieldPart(
+  'without_identity',
+  (value) => String(value ?? 'serve'),
+  (text) => (text === 'serve' || text === '' ? undefined : text),
+);
 
 export const exclusionGroupsPart = listPart('exclusion_groups');
 

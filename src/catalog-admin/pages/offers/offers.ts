@@ -3,6 +3,7 @@ import { buildCreativeView, type Offer } from '../../../catalog/types.ts';
 import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
+import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -135,17 +136,16 @@ const noCampaigns = ({ path }: PublisherContext): Html =>
     linkButton(path('/campaigns/new'), t('crud.add', { noun: nounOf(campaigns) }), 'main'),
   );
 
+/** Columns that are read by their schemas. */
+const plainColumns = [
+  ...offerTexts,
+  ...['active', 'weight', 'language', 'useraction_cta', 'useraction_url', 'adv_pixel_url'],
+  ...['wallet_enabled', 'offerwall_enabled'],
+];
+
 const readOffer = (fields: Fields): Values => ({
   ...(fields.text('campaign_id') !== '' && { campaign_id: fields.number('campaign_id') }),
-  ...Object.fromEntries(offerTexts.map((name) => [name, fields.text(name)])),
-  active: fields.checked('active'),
-  weight: fields.number('weight'),
-  language: fields.text('language') || null,
-  useraction_cta: fields.text('useraction_cta') || null,
-  useraction_url: fields.text('useraction_url') || null,
-  adv_pixel_url: fields.text('adv_pixel_url'),
-  wallet_enabled: fields.checked('wallet_enabled'),
-  offerwall_enabled: fields.checked('offerwall_enabled'),
+  ...readColumns(offers, fields, plainColumns),
 });
 
 function preview(

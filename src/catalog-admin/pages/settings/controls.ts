@@ -9,19 +9,17 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField, notice, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, formOf, hasRole, queryText } from '../../../shell/context.ts';
 import {
-  columns,
-  createForm,
-  type FormBuilder,
+  type FieldErrors,
+  type Fields,
   type FormValues,
-  fieldGroup,
-  joinList,
-  splitList,
-} from '../../../shell/forms.ts';
+  fieldErrorsOf,
+  hasRole,
+  queryText,
+} from '../../../shell/context.ts';
+import { columns, createForm, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { typedValues } from '../../../shell/row-list.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
@@ -82,7 +80,7 @@ async function save(services: PageServices, context: PublisherContext, fields: F
       const { view } = await getControls(work, key, finder(services));
       return setControls(work, key, readControls(fields, storedOf(view), placement), mode, finder(services));
     });
-  const shape = { placement, typed: typedValues(formOf(context.request)) };
+  const shape = { placement, typed: fields.values };
   try {
     const checked = await set(true);
     const current = await stored(services, context);

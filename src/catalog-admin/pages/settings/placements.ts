@@ -1,14 +1,15 @@
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
+import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import type { Fields } from '../../../shell/context.ts';
+import type { Fields, FormValues } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
-import { columns, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
+import { columns, type FormBuilder } from '../../../shell/forms.ts';
 import { placements } from '../../resources/placements.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 
@@ -68,10 +69,7 @@ const placementCells = ({ path, publisher }: PublisherContext, row: View): Cell[
 
 const readPlacement = (fields: Fields): Values => ({
   ...(fields.text('name') !== '' && { name: fields.text('name') }),
-  display_name: fields.text('display_name'),
-  theme_id: fields.number('theme_id'),
-  offers_per_response: fields.number('offers_per_response'),
-  delivery_percentage: fields.number('delivery_percentage'),
+  ...readColumns(placements, fields, ['display_name', 'theme_id', 'offers_per_response', 'delivery_percentage']),
   unit_enabled: fields.text('unit_enabled') === '' ? null : fields.text('unit_enabled') === 'true',
 });
 

@@ -1,18 +1,12 @@
 import { postbackEvents } from '../../../catalog/types.ts';
+import { readColumns } from '../../../management/read-columns.ts';
 import type { Values } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/context.ts';
+import type { Fields, FormValues } from '../../../shell/context.ts';
 import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/format.ts';
-import {
-  type Choice,
-  columns,
-  type FormBuilder,
-  type FormValues,
-  fieldGroup,
-  joinList,
-  splitList,
-} from '../../../shell/forms.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
+import { publishers } from '../../resources/publishers.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
   const count = String(index + 1);
@@ -157,31 +151,22 @@ export const publisherToForm = (values: Values): FormValues => ({
   ),
 });
 
-export function readPublisher(fields: Fields, asOperator: boolean): Values {
-  return {
-    name: fields.text('name'),
-    offers_per_response: fields.number('offers_per_response'),
-    delivery_percentage: fields.number('delivery_percentage'),
-    default_placement: fields.text('default_placement') || null,
-    learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
-    allowed_user_agents: fields
-      .text('allowed_user_agents')
-      .split('\n')
-      .map((line) => line.trim())
-      .filter((line) => line !== ''),
-    postback_events: postbackEvents.filter((event) => fields.checked(postbackField(event))),
-    landing_pages_checked: fields.checked('landing_pages_checked'),
-    unit_enabled: fields.checked('unit_enabled'),
-    test_mode: fields.checked('test_mode'),
-    key_max_days: fields.text('key_max_days') === '' ? null : fields.number('key_max_days'),
-    approval_required: fields.checked('approval_required'),
-    dates_approved: fields.checked('dates_approved'),
-    time_zone: timeZoneNamed(fields.text('time_zone')),
-    reporting_currency: fields.text('reporting_currency').trim().toUpperCase() || null,
-    currency_name: fields.text('currency_name'),
-    currency_multiplier: fields.number('currency_multiplier'),
-    privacy_url: fields.text('privacy_url') || null,
-    privacy_text: fields.text('privacy_text'),
-    ...(asOperator && Object.fromEntries(features.map(({ name }) => [name, fields.checked(name)]))),
-  };
-}
+/** Columns that are read by their schemas. */
+const plainColumns = [
+  ...['name', 'offers_per_response', 'delivery_percentage', 'default_placement', 'landing_pages_checked'],
+  ...['unit_enabled', 'test_mode', 'key_max_days', 'approval_required', 'dates_approved', 'currency_name'],
+  ...['currency_multiplier', 'privacy_url', 'privacy_text'],
+];
+
+export const readPublisher = (fields: Fields, asOperator: boolean): Values => ({
+  ...readColumns(publishers, fields, [...plainColumns, ...(asOperator ? features.map(({ name }) => name) : [])]),
+  learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
+  allowed_user_agents: fields
+    .text('allowed_user_agents')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== ''),
+  postback_events: postbackEvents.filter((event) => fields.checked(postbackField(event))),
+  time_zone: timeZoneNamed(fields.text('time_zone')),
+  reporting_currency: fields.text('reporting_currency').toUpperCase() || null,
+});

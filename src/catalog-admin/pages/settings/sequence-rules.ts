@@ -2,13 +2,14 @@ import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts
 import type { SequenceMatch } from '../../../catalog/rules.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
+import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import type { Fields } from '../../../shell/context.ts';
-import { columns, type FormBuilder, type FormValues, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
+import type { Fields, FormValues } from '../../../shell/context.ts';
+import { columns, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
 import { sequenceRules } from '../../resources/sequence-rules.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
@@ -107,12 +108,9 @@ const ruleToForm = ({ placement, positions, match, ...values }: Values): FormVal
 });
 
 const readRule = (fields: Fields): Values => ({
-  placement: fields.text('placement') || null,
+  ...readColumns(sequenceRules, fields, ['placement', 'effect', 'weight', 'active']),
   positions: fields.all('positions').length === 0 ? null : fields.all('positions').map(Number),
-  effect: fields.text('effect'),
   match: readMatch(fields),
-  weight: fields.number('weight'),
-  active: fields.checked('active'),
 });
 
 /** Reads the lists of a match. Ids become numbers; invalid text is left for validation to reject. */

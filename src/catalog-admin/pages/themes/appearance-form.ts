@@ -2,11 +2,10 @@ import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/cli
 import { darkStylesOf, noWebFont } from '../../../catalog/themes.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/context.ts';
+import type { Fields, FormValue } from '../../../shell/context.ts';
 import {
   columns,
   type FormBuilder,
-  type FormValue,
   fieldGroup,
   isNested,
   jsonText,

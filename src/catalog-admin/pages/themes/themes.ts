@@ -2,14 +2,15 @@ import { maxThemeKeyLength } from '../../../catalog/names.ts';
 import { type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Publisher, Theme, Unit } from '../../../catalog/types.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
+import { readColumns } from '../../../management/read-columns.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import { type Fields, fieldErrorsOf } from '../../../shell/context.ts';
+import { type Fields, type FormValues, fieldErrorsOf } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
-import { type Choice, columns, type FormBuilder, type FormValues, fieldGroup, isNested } from '../../../shell/forms.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup, isNested } from '../../../shell/forms.ts';
 import { pageHeaders } from '../../../shell/pages.ts';
 import { readFont } from '../../fonts/routes.ts';
 import { themes } from '../../resources/themes.ts';
@@ -120,14 +121,11 @@ const themeToForm = (values: Values): FormValues => ({
   ...(typeof values.settings === 'string' && { [jsonField]: values.settings }),
 });
 
+/** Columns that are read by their schemas. */
+const plainColumns = ['name', 'key', 'unit', 'is_default', 'usp_enabled', 'usp_check_all', 'offers_per_response'];
+
 const readTheme = (fields: Fields): Values => ({
-  name: fields.text('name'),
-  key: fields.text('key'),
-  unit: fields.text('unit'),
-  is_default: fields.checked('is_default'),
-  usp_enabled: fields.checked('usp_enabled'),
-  usp_check_all: fields.checked('usp_check_all'),
-  offers_per_response: fields.number('offers_per_response'),
+  ...readColumns(themes, fields, plainColumns),
   ...readAppearance(fields),
 });
 

@@ -15,8 +15,8 @@ import {
   tabs,
   warningNotice,
 } from '../../../shell/components.ts';
-import { type FieldErrors, hasRole } from '../../../shell/context.ts';
-import { createForm, type FormValues, moreFields } from '../../../shell/forms.ts';
+import { type FieldErrors, type FormValues, hasRole } from '../../../shell/context.ts';
+import { createForm, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { warnOfUrl } from '../../endpoints/url-warnings.ts';

@@ -1,0 +1,18 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { Fields } from '../shell/context.ts';
+import type { Resource, Values } from './resource.ts';
+
+/**
+ * Reads columns from form fields of the same names by their schemas: a box for a boolean, a number, or a text. An empty
+ * field is null if the column can be null. Invalid numbers are left for validation to reject.
+ */
+export const readColumns = ({ input }: Resource, fields: Fields, names: readonly string[]): Values =>
+  Object.fromEntries(names.map((name) => [name, readColumn(fields, name, input.properties[name] as TSchema)]));
+
+function readColumn(fields: Fields, name: string, schema: TSchema): unknown {
+  const schemas = (schema.anyOf ?? [schema]) as readonly TSchema[];
+  const types = schemas.map(({ type }) => type as string);
+  if (types.includes('boolean')) return fields.checked(name);
+  if (types.includes('integer') || types.includes('number')) return fields.number(name);
+  return fields.text(name) || (types.includes('null') ? null : '');
+}

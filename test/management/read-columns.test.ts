@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { campaigns } from '../../src/catalog-admin/resources/campaigns.ts';
+import { offers } from '../../src/catalog-admin/resources/offers.ts';
+import { readColumns } from '../../src/management/read-columns.ts';
+import { fieldsOf } from '../../src/shell/context.ts';
+
+test('columns are read by their schemas, and an empty field is null only where the column can be null', () => {
+  const submitted = { name: ' Wine ', active: 'on', priority: '3', payout_amount: '1.5', ranking: 'fixed' };
+  const names = ['name', 'active', 'is_product', 'priority', 'payout_amount', 'ranking', 'opt_out_days', 'category'];
+  expect(readColumns(campaigns, fieldsOf(submitted), names)).toEqual({
+    name: 'Wine',
+    active: true,
+    is_product: false,
+    priority: 3,
+    payout_amount: 1.5,
+    ranking: 'fixed',
+    opt_out_days: null,
+    category: '',
+  });
+  const empty = fieldsOf({ language: '', title: '', weight: 'many' });
+  expect(readColumns(offers, empty, ['language', 'title', 'weight'])).toEqual({
+    language: null,
+    title: '',
+    weight: 'many',
+  });
+});
+
+test('a form reads the same, whether its values are shown or submitted', () => {
+  const shown = fieldsOf({
+    on: true,
+    off: false,
+    days: ['1', '2'],
+    limit: 5,
+    'caps.0.limit': '1',
+    'caps.1.limit': '2',
+  });
+  expect([shown.checked('on'), shown.checked('off'), shown.checked('absent')]).toEqual([true, false, false]);
+  expect([shown.all('days'), shown.number('limit'), shown.rowCount('caps')]).toEqual([['1', '2'], 5, 2]);
+});
