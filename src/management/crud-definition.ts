@@ -20,14 +20,14 @@ export type Editing = { view: View | null; values: Values };
 
 /** Figures of rows: columns of the list, read at once for all its rows, and a card on the page of a row. */
 export type Figures<C extends PageContext> = {
-  columns: readonly Column[];
+  columns: () => readonly Column[];
   cells: (context: C, rows: readonly View[]) => Promise<(row: View) => Cell[]>;
   card: (context: C, view: View) => Promise<Html>;
 };
 
 /**
  * Definition of the pages of one resource: a list, and a form that creates, changes and removes rows. Its texts are
- * getters, such as `get title() { return t('campaigns.title'); }`, because each request reads them in its own language.
+ * keys of messages, which each request reads in its own language.
  */
 export type Crud<C extends PageContext> = {
   resource: Resource;
@@ -35,14 +35,14 @@ export type Crud<C extends PageContext> = {
   path: string;
   nav: string;
   icon: IconName;
-  title: string;
-  lead: string;
+  title: MessageKey;
+  lead: MessageKey;
   reads?: Role;
   writes: Role;
-  columns: readonly Column[];
+  columns: () => readonly Column[];
   cells: (context: C, row: View) => Cell[];
   figures?: Figures<C>;
-  empty: { title: string; text: string };
+  empty: { title: MessageKey; text: MessageKey };
   /** Filters of the list in addition to its search, with the names of their query parameters. */
   filters?: { names: readonly string[]; fields: (context: C) => Promise<Html> };
   nameOf: (row: View) => string;
@@ -123,7 +123,7 @@ export const isRestorableKind = <C extends PageContext>({ resource, removable }:
 
 /** Breadcrumbs of a row's page. */
 export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { text: string; href: string }[] => [
-  { text: crud.title, href: listPath(crud, context) },
+  { text: t(crud.title), href: listPath(crud, context) },
 ];
 
 /** Noun for a row, such as "campaign", or "campaigns" for several. */

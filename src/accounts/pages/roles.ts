@@ -24,24 +24,16 @@ export function rolePages(app: App, services: PageServices): void {
     path,
     nav: 'roles',
     icon: 'roles',
-    get title() {
-      return t('nav.roles');
-    },
-    get lead() {
-      return t('account.rolesLead');
-    },
+    title: 'nav.roles',
+    lead: 'account.rolesLead',
     reads: 'admin',
     writes: 'admin',
-    get columns() {
-      return [{ text: t('common.name') }, { text: t('settings.permissions') }];
-    },
+    columns: () => [{ text: t('common.name') }, { text: t('settings.permissions') }],
     cells: (context, row) => [
       strongLink(context.path(`${path}/${row.id}`), String(row.name)),
       html`${(row.permissions as string[]).map((name) => html`<span translate="no">${badge(name)}</span> `)}`,
     ],
-    get empty() {
-      return { title: t('account.noRoles'), text: t('account.noRolesText') };
-    },
+    empty: { title: 'account.noRoles', text: 'account.noRolesText' },
     nameOf: ({ name }) => String(name),
     read: (fields) => ({ name: fields.text('name'), permissions: fields.all('permissions') }),
     fields: (form, { viewer }) => {

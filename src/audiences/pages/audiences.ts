@@ -27,20 +27,12 @@ export function audiencePages(app: App, services: AudienceServices): void {
     path: '/audiences',
     nav: 'audiences',
     icon: 'users',
-    get title() {
-      return t('audiences.title');
-    },
-    get lead() {
-      return t('audiences.lead');
-    },
+    title: 'audiences.title',
+    lead: 'audiences.lead',
     writes: 'admin',
-    get columns() {
-      return audienceColumns();
-    },
+    columns: audienceColumns,
     cells: audienceCells,
-    get empty() {
-      return { title: t('audiences.none'), text: t('audiences.noneText') };
-    },
+    empty: { title: 'audiences.none', text: 'audiences.noneText' },
     nameOf: (row) => String(row.name),
     toForm: ruleToForm,
     read: readAudience,

@@ -42,9 +42,7 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   const { management } = deps;
   const pages = publisherPages(app, shell);
   const figures: Figures<PublisherContext> = {
-    get columns() {
-      return [{ text: t('experiments.enoughData') }];
-    },
+    columns: () => [{ text: t('experiments.enoughData') }],
     cells: async (context, rows) => {
       const texts = new Map<unknown, string>();
       for (const { key, state } of rows)
@@ -61,23 +59,15 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
     path,
     nav: 'experiments',
     icon: 'experiments',
-    get title() {
-      return t('experiments.title');
-    },
-    get lead() {
-      return t('experiments.lead');
-    },
+    title: 'experiments.title',
+    lead: 'experiments.lead',
     writes: 'admin',
-    get columns() {
-      return [
-        ...[{ text: t('experiments.title') }, { text: t('experiments.does') }, { text: t('common.status') }],
-        { text: t('experiments.since') },
-      ];
-    },
+    columns: () => [
+      ...[{ text: t('experiments.title') }, { text: t('experiments.does') }, { text: t('common.status') }],
+      { text: t('experiments.since') },
+    ],
     cells: (context, row) => cells(context, row as ExperimentView),
-    get empty() {
-      return { title: t('experiments.none'), text: t('experiments.noneText') };
-    },
+    empty: { title: 'experiments.none', text: 'experiments.noneText' },
     nameOf: (row) => String(row.name || row.key),
     toForm,
     read: readForm,

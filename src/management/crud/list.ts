@@ -12,7 +12,8 @@ const rowsPerPage = 50;
 
 /** List page with search, filters and pagination. */
 export async function listPage<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<Page> {
-  const { resource, title } = crud;
+  const { resource } = crud;
+  const title = t(crud.title);
   const path = listPath(crud, context);
   const cursor = queryText(context, 'cursor');
   const names = [...(resource.searched.length === 0 ? [] : ['q']), ...(crud.filters?.names ?? [])];
@@ -46,11 +47,11 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
   };
   return {
     title,
-    lead: crud.lead,
+    lead: t(crud.lead),
     nav: crud.nav,
     actions: html`${removed}${add}`,
     body: isEmpty
-      ? emptyState(crud.icon, crud.empty.title, crud.empty.text, add)
+      ? emptyState(crud.icon, t(crud.empty.title), t(crud.empty.text), add)
       : html`
         <form class="filters" method="get" action="${path}" role="search">
           ${resource.searched.length > 0 && createForm({ q: filter.q ?? '' }).input('q', { label: t('common.search') })}
@@ -68,13 +69,14 @@ async function columnsOf<C extends PageContext>(
   context: C,
   rows: readonly View[],
 ): Promise<{ columns: readonly Column[]; cells: Cell[][] }> {
+  const own = crud.columns();
   const cells = rows.map((row) => crud.cells(context, row));
-  if (crud.figures === undefined || rows.length === 0) return { columns: crud.columns, cells };
+  if (crud.figures === undefined || rows.length === 0) return { columns: own, cells };
   const { columns, cells: read } = crud.figures;
   const figuresOf = await read(context, rows);
-  const at = crud.columns.length - (crud.columns.at(-1)?.hidden === true ? 1 : 0);
+  const at = own.length - (own.at(-1)?.hidden === true ? 1 : 0);
   return {
-    columns: crud.columns.toSpliced(at, 0, ...columns),
+    columns: own.toSpliced(at, 0, ...columns()),
     cells: cells.map((list, index) => list.toSpliced(at, 0, ...figuresOf(rows[index] as View))),
   };
 }

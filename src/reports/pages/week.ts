@@ -61,12 +61,10 @@ export function weekFigures(
     });
   const moneyOf = ({ id }: Publisher) => moneyFormat(currencyOf(catalog.current(), id));
   return {
-    get columns() {
-      return [
-        { text: t('reports.impressions7Days'), numeric: true },
-        { text: t('reports.revenue7Days'), numeric: true },
-      ];
-    },
+    columns: () => [
+      { text: t('reports.impressions7Days'), numeric: true },
+      { text: t('reports.revenue7Days'), numeric: true },
+    ],
     cells: async ({ publisher }, rows) => {
       const [weeks, money] = [await read(publisher, rows), moneyOf(publisher)];
       return (row) => ['impressions', 'revenue'].map((name) => figure(name, weeks(row), money));

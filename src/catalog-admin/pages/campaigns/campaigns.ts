@@ -60,12 +60,8 @@ export function campaignPages(app: App, services: PageServices): void {
     path: '/campaigns',
     nav: 'campaigns',
     icon: 'campaigns',
-    get title() {
-      return t('nav.campaigns');
-    },
-    get lead() {
-      return t('campaigns.lead');
-    },
+    title: 'nav.campaigns',
+    lead: 'campaigns.lead',
     writes: editors,
     undoable: true,
     filters: {
@@ -73,14 +69,10 @@ export function campaignPages(app: App, services: PageServices): void {
       fields: async (context) =>
         filtersOf(context, await advertiserChoices(context, queryText(context, 'advertiser_id'))),
     },
-    get columns() {
-      return campaignColumns();
-    },
+    columns: campaignColumns,
     cells: campaignCells,
     ...campaignFigures(services),
-    get empty() {
-      return { title: t('campaigns.none'), text: t('campaigns.noneText') };
-    },
+    empty: { title: 'campaigns.none', text: 'campaigns.noneText' },
     nameOf,
     actions: (context, view) =>
       html`${stopButton(context, campaigns, view, nameOf(view))}${duplicateButton(context, campaigns, view)}`,
@@ -251,25 +243,21 @@ export function advertiserPages(app: App, services: PageServices): void {
     path: '/advertisers',
     nav: 'advertisers',
     icon: 'advertisers',
-    get title() {
-      return t('nav.advertisers');
-    },
-    get lead() {
-      return t('campaigns.advertisersLead');
-    },
+    title: 'nav.advertisers',
+    lead: 'campaigns.advertisersLead',
     writes: 'manager',
     undoable: true,
-    get columns() {
-      return [{ text: t('common.name') }, { text: t('nav.campaigns'), hidden: true }, { text: t('campaigns.updated') }];
-    },
+    columns: () => [
+      { text: t('common.name') },
+      { text: t('nav.campaigns'), hidden: true },
+      { text: t('campaigns.updated') },
+    ],
     cells: ({ path, publisher }, row) => [
       html`${strongLink(path(`/advertisers/${row.id}`), nameOf(row))} ${row.stopped === true && stoppedBadge()}`,
       link(path(`/campaigns?advertiser_id=${row.id}`), t('nav.campaigns')),
       moment(publisher, String(row.updated_at)),
     ],
-    get empty() {
-      return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
-    },
+    empty: { title: 'campaigns.noAdvertisers', text: 'campaigns.noAdvertisersText' },
     nameOf,
     actions: (context, view) => html`
       ${

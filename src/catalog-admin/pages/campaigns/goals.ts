@@ -67,9 +67,7 @@ export function campaignFigures(services: PageServices): { figures: Figures<Publ
   const { management, additions } = services;
   return {
     figures: {
-      get columns() {
-        return [{ text: t('campaigns.delivery') }, { text: t('campaigns.goal') }, ...(figures?.columns ?? [])];
-      },
+      columns: () => [{ text: t('campaigns.delivery') }, { text: t('campaigns.goal') }, ...(figures?.columns() ?? [])],
       cells: async (context, rows) => {
         const added = await management.read(context, (work) => withAdditions(additions, campaigns, work, rows));
         const cells = new Map(added.map((row) => [row.id, [deliveryCell(row), goalBadge(row.delivery)]]));

@@ -51,12 +51,8 @@ export function offerPages(app: App, services: PageServices): void {
     path: '/offers',
     nav: 'offers',
     icon: 'offers',
-    get title() {
-      return t('nav.offers');
-    },
-    get lead() {
-      return t('offers.lead');
-    },
+    title: 'nav.offers',
+    lead: 'offers.lead',
     writes: 'manager',
     undoable: true,
     assets: ['preview.js'],
@@ -69,14 +65,10 @@ export function offerPages(app: App, services: PageServices): void {
           ${filterSelect('active', t('common.status'), statusChoices(), queryText(context, 'active'))}`;
       },
     },
-    get columns() {
-      return offerColumns();
-    },
+    columns: offerColumns,
     cells: (context, row) => offerCells(context, row, stored(row.id)),
     ...figuresOf(services, { dimension: 'offer', key: (row) => Number(row.id) }),
-    get empty() {
-      return { title: t('offers.none'), text: t('offers.noneText') };
-    },
+    empty: { title: 'offers.none', text: 'offers.noneText' },
     nameOf: offerName,
     blocked: async (context) => ((await campaignChoices(context, '')).length > 0 ? null : noCampaigns(context)),
     initial: (context) => ({

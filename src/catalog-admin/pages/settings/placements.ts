@@ -20,22 +20,14 @@ export function placementPages(app: App, services: PageServices): void {
     path: '/settings/placements',
     nav: 'placements',
     icon: 'placements',
-    get title() {
-      return t('nav.placements');
-    },
-    get lead() {
-      return t('settings.placementsLead');
-    },
+    title: 'nav.placements',
+    lead: 'settings.placementsLead',
     writes: 'admin',
     undoable: true,
-    get columns() {
-      return placementColumns();
-    },
+    columns: placementColumns,
     cells: placementCells,
     ...figuresOf(services, { dimension: 'placement', key: (row) => String(row.name) }),
-    get empty() {
-      return { title: t('settings.noPlacements'), text: t('settings.noPlacementsText') };
-    },
+    empty: { title: 'settings.noPlacements', text: 'settings.noPlacementsText' },
     nameOf,
     toForm: (values) =>
       ({ ...values, unit_enabled: values.unit_enabled === null ? '' : String(values.unit_enabled) }) as FormValues,

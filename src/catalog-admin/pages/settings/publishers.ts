@@ -17,21 +17,13 @@ export function publisherAdminPages(app: App, services: PageServices): void {
     path: '/operator/publishers',
     nav: 'publishers',
     icon: 'publishers',
-    get title() {
-      return t('nav.publishers');
-    },
-    get lead() {
-      return t('operator.publishersLead');
-    },
+    title: 'nav.publishers',
+    lead: 'operator.publishersLead',
     reads: 'operator',
     writes: 'operator',
-    get columns() {
-      return publisherColumns();
-    },
+    columns: publisherColumns,
     cells: publisherCells,
-    get empty() {
-      return { title: t('operator.noPublishers'), text: t('operator.noPublishersText') };
-    },
+    empty: { title: 'operator.noPublishers', text: 'operator.noPublishersText' },
     nameOf: (row) => String(row.name),
     toForm: publisherToForm,
     read: (fields) => readPublisher(fields, true),

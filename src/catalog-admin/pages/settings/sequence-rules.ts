@@ -43,21 +43,13 @@ export function sequenceRulePages(app: App, services: PageServices): void {
     path,
     nav: 'sequence-rules',
     icon: 'sequence',
-    get title() {
-      return t('nav.sequenceRules');
-    },
-    get lead() {
-      return t('settings.sequenceLead');
-    },
+    title: 'nav.sequenceRules',
+    lead: 'settings.sequenceLead',
     writes: 'admin',
     undoable: true,
-    get columns() {
-      return ruleColumns();
-    },
+    columns: ruleColumns,
     cells: ruleCells,
-    get empty() {
-      return { title: t('settings.noRules'), text: t('settings.noRulesText') };
-    },
+    empty: { title: 'settings.noRules', text: 'settings.noRulesText' },
     nameOf,
     toForm: ruleToForm,
     read: readRule,

@@ -66,22 +66,14 @@ export function themePages(app: App, services: PageServices): void {
     path: '/settings/themes',
     nav: 'themes',
     icon: 'themes',
-    get title() {
-      return t('nav.themes');
-    },
-    get lead() {
-      return t('themes.lead');
-    },
+    title: 'nav.themes',
+    lead: 'themes.lead',
     writes: 'admin',
     undoable: true,
     assets: ['preview.js'],
-    get columns() {
-      return themeColumns();
-    },
+    columns: themeColumns,
     cells: themeCells,
-    get empty() {
-      return { title: t('themes.none'), text: t('themes.noneText') };
-    },
+    empty: { title: 'themes.none', text: 'themes.noneText' },
     nameOf: (row) => String(row.name),
     initial: ({ publisher }) => ({ unit: 'mou', is_default: publisher.themes.size === 0 }),
     toForm: themeToForm,
