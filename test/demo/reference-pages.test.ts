@@ -121,7 +121,8 @@ describe('is accessible and fits its window', () => {
       page = await open('/docs', options);
     });
 
-    test.each(paths)('%s', async (path) => {
+    // The largest pages have thousands of elements.
+    test.each(paths)('%s', { timeout: 240_000 }, async (path) => {
       await page.goto(demo.url + path);
       await page.evaluate(() => {
         for (const part of window.document.querySelectorAll('details')) part.open = true;
