@@ -6,9 +6,9 @@ const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta
 
 /**
  * Limits end what hangs, in milliseconds: they are several times what the slowest needs on two quiet cores. A test that
- * needs more states its own limit and the reason.
+ * needs more states its own limit and the reason. TEST_TIME_FACTOR multiplies the limit of tests on slow machines.
  */
-const testLimitMs = 60_000;
+const testLimitMs = 60_000 * Number(process.env.TEST_TIME_FACTOR ?? 1);
 /** Set-up: a build, Chromium or a demo server, on a busy machine. */
 const hookLimitMs = 300_000;
 /** Time that a condition may take to come true. Tests with a limit of their own use all of it. */

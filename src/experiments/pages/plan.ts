@@ -22,7 +22,8 @@ export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean
           t('experiments.plan'),
           html`
             <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest .split"
-              hx-trigger="${isPlanned && 'load, '}input delay:500ms from:closest .split, change delay:200ms from:closest .split">
+              hx-trigger="${isPlanned && 'load, '}input delay:500ms from:closest .split, change delay:200ms
+                from:closest .split">
               <p class="hint">${t(isPlanned ? 'experiments.planning' : 'experiments.planAfterEdit')}</p>
             </div>`,
         )}</div>`
