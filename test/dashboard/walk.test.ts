@@ -205,10 +205,10 @@ describe('from an empty database, in the browser only', () => {
     await note.getByText('Request and response').click();
     await note.getByText('"code": "invalid_request"').waitFor();
     expect(await note.innerText()).not.toContain(key);
-    await page.getByLabel('Result').selectOption('Rejected');
+    await page.getByLabel('Result', { exact: true }).selectOption('Rejected');
     await call.waitFor({ state: 'hidden' });
     expect(await note.isVisible()).toBe(true);
-    await page.getByLabel('Result').selectOption('All requests');
+    await page.getByLabel('Result', { exact: true }).selectOption('All requests');
     await page.getByLabel('Filter live requests').fill(answer.data.session_id);
     await note.waitFor({ state: 'hidden' });
     await page.getByLabel('Filter live requests').fill('');
@@ -609,7 +609,7 @@ describe('for all users', () => {
       expect(await tab.evaluate('JSON.stringify(sessionStorage)'), path).not.toContain('s3cret');
       await signIn();
       await tab
-        .getByText(`Your input has been restored${secret === undefined ? '' : '; they are not saved yet. Enter'}`)
+        .getByText(`Your input has been restored${secret === undefined ? '' : ' but not saved yet. Enter'}`)
         .waitFor();
       expect(await tab.getByLabel(field, { exact: true }).inputValue(), path).toBe(typed);
       if (secret !== undefined) expect(await tab.getByLabel(secret, { exact: true }).inputValue()).toBe(stored);
