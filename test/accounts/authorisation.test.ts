@@ -129,7 +129,7 @@ describe('an operation', () => {
       const table: string[] = [];
       for (const operation of operations) {
         const { status, text: body } = await call(key, operation);
-        const isOpen = !(status === 403 && body.includes('may only read'));
+        const isOpen = !(status === 403 && body.includes('The key is read-only'));
         // The method does not tell this.
         if (isOpen !== (operation.method === 'GET'))
           table.push(`${operation.operationId}: ${isOpen ? 'reads' : 'writes'}`);

@@ -101,7 +101,7 @@ test('a time zone is found by its city, and has its current name', async () => {
   await expect.poll(() => page.getByLabel('Time zone').inputValue()).toBe('America/New_York');
   await page.getByLabel('Time zone').fill('Nowhere');
   await press(page, 'Save');
-  await page.getByText('is not a time zone').first().waitFor();
+  await page.getByText('Unknown time zone').first().waitFor();
   await page.getByLabel('Time zone').fill(before);
   await press(page, 'Save');
   await toast(page, 'saved');

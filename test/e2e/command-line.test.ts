@@ -171,7 +171,7 @@ test('a refused, unreachable, mistaken or looping call ends with its exit code a
     [['deliveries', 'retry'], {}, 2, 'Expected delivery ids'],
     [['trigger', 'usp.selection'], { PERKWIRE_KEY: '' }, 2, 'PERKWIRE_KEY'],
     [['trigger', 'usp.selection'], { PERKWIRE_KEY: 'pk_wrong' }, 3, 'unknown, expired or revoked'],
-    [['trigger', 'no.event'], {}, 3, 'No such event'],
+    [['trigger', 'no.event'], {}, 3, 'Unknown event type'],
     [['listen', '--forward', `${server.url}/hook`], {}, 3, 'must not point to this service'],
     [['trigger', 'usp.selection'], { PERKWIRE_URL: nowhere }, 4, 'ECONNREFUSED'],
     [['explain', '--placement', 'checkout', '--offer', '999'], {}, 1, 'not provisioned'],

@@ -46,6 +46,6 @@ export async function upgrade(): Promise<string> {
 /** Without the variable, this release refuses the schema of the next with a sentence. */
 async function failsToStart(env: Record<string, string>): Promise<void> {
   const printed = await runCommands('ROLES=migrate node dist/server.js 2>&1 || true', env);
-  if (!printed.includes('newer than this program (it has 9999-next-release.sql)'))
+  if (!printed.includes('newer than this release (it has 9999-next-release.sql)'))
     throw new Error(`an old release started on a newer schema: ${printed}`);
 }

@@ -75,7 +75,7 @@ test.each([
   'postgres:///db?user=u&host=%2Fno%2Fsuch%2Ffolder&password=secret',
 ])('a database behind a socket, %s, is named by its folder', async (url) => {
   const failed = openCheckedDatabase(url, 0).catch((err: Error) => err.message);
-  expect(await failed).toMatch(/^DATABASE_URL: no database answered at \/no\/such\/folder within 0 s \(.*ENOENT/);
+  expect(await failed).toMatch(/^DATABASE_URL: no database responded at \/no\/such\/folder within 0 s \(.*ENOENT/);
   expect(await failed).not.toContain('secret');
 });
 
@@ -83,7 +83,7 @@ test('an unreachable database is waited for, and then reported with its variable
   const port = await freePort();
   const url = `postgres://u:secret@127.0.0.1:${port}/x`;
   const failed = openCheckedDatabase(url, 1000).catch((err: Error) => err.message);
-  expect(await failed).toMatch(/^DATABASE_URL: no database answered at 127.0.0.1:\d+ within 1 s \(.*ECONNREFUSED/);
+  expect(await failed).toMatch(/^DATABASE_URL: no database responded at 127.0.0.1:\d+ within 1 s \(.*ECONNREFUSED/);
   expect(await failed).not.toContain('secret');
 });
 
@@ -101,8 +101,8 @@ test('secrets that differ from those of the database end the start, with their n
   const [pepper, otherPepper] = ['p'.repeat(32), 'q'.repeat(32)];
   await Promise.all([checkSecrets(pool, box, pepper), checkSecrets(pool, box, pepper)]);
   await checkSecrets(pool, box, pepper);
-  await expect(checkSecrets(pool, otherBox, pepper)).rejects.toThrow(/^SECRETS_KEY is not the one/);
-  await expect(checkSecrets(pool, box, otherPepper)).rejects.toThrow(/^USER_PEPPER is not the one/);
+  await expect(checkSecrets(pool, otherBox, pepper)).rejects.toThrow(/^SECRETS_KEY does not match/);
+  await expect(checkSecrets(pool, box, otherPepper)).rejects.toThrow(/^USER_PEPPER does not match/);
   await close();
 });
 
@@ -114,7 +114,7 @@ test('another secret for the id of a token key ends the start, and keys are rota
   expect(await findTokenKeyProblem(pool, [first])).toBeNull();
   await Promise.all([checkTokenKeys(pool, [first]), checkTokenKeys(pool, [first])]);
   for (const rotated of [[first, second], [second, first], [second]]) await checkTokenKeys(pool, rotated);
-  const refused = /^TOKEN_KEYS: the secret with the id 1 is not the one/;
+  const refused = /^TOKEN_KEYS: the secret with the id 1 does not match/;
   await expect(checkTokenKeys(pool, [third, keyOf(1, 'x')])).rejects.toThrow(refused);
   await expect(checkTokenKeys(pool, [keyOf(1, 'x')])).rejects.toHaveProperty('name', 'StartupError');
   expect(await findTokenKeyProblem(pool, [second, keyOf(1, 'x')])).toMatch(refused);
@@ -194,7 +194,7 @@ test('the process ends with code 1 and one sentence, without a stack', async () 
   const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(await freePort()) });
   expect(code).toBe(1);
   expect(stderr).toBe(
-    'DATABASE_URL: the database contains tables of another program. Give Perkwire one of its own: createdb perkwire.\n',
+    'DATABASE_URL: the database contains tables of another program. Create one for Perkwire: createdb perkwire.\n',
   );
   await clone.drop();
 });

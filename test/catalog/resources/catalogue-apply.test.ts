@@ -268,7 +268,7 @@ describe('perkwire catalogue apply', () => {
     (file.campaigns[0] as FileRow).priority = 7;
     await writeFile(path, JSON.stringify(file));
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-    stderr.on('data', (chunk) => void (String(chunk).includes('Apply this?') && stdin.write(`${answer}\n`)));
+    stderr.on('data', (chunk) => void (String(chunk).includes('Apply these changes?') && stdin.write(`${answer}\n`)));
     const ended = await runCommandLine(['catalogue', 'apply', path, '--publisher', `${me.publisherId}`], {
       commands,
       env: { DATABASE_URL: t.databaseUrl },
